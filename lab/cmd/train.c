@@ -229,9 +229,9 @@ static int tell(const search *s, const fr_cmd_args *args) {
 }
 
 // What a training has and a search has not.
-static const char *const of_learning[] = {"lr",         "lr-end",  "depth",
-                                          "accumulate", "average", "shares",
-                                          "judgements", "type",    "checkpoint-every"};
+static const char *const of_learning[] = {"lr",      "lr-end",          "depth",      "accumulate",
+                                          "average", "shares",          "judgements", "patience",
+                                          "type",    "checkpoint-every"};
 
 static int check_options(const fr_parsed *parsed) {
     for (size_t i = 0; i < sizeof of_learning / sizeof *of_learning; i++)

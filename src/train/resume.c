@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "train/checkpoint.h"
+#include "train/identity.h"
 #include <math.h>
 #include <string.h>
 
@@ -55,30 +56,6 @@ bool fr_train_wants_fit(const fr_train *t) {
     return t->learner->fit_rows && !t->state.step && !t->state.fitted;
 }
 
-// Lines at the end that checkpoints had not once.
-static bool may_be_missing(const char *line) {
-    return !strncmp(line, "folders=", 8) || !strncmp(line, "draft-vocab=", 12);
-}
-
-// Names the first line in which the two texts differ.
-static fr_status compare_identity(const fr_train *t, const fr_checkpoint *c, fr_error *err) {
-    const char *mine = t->config.identity, *found = c->identity;
-    const char *const end = found + c->identity_bytes;
-    while (*mine || found < end) {
-        const size_t n = strcspn(mine, "\n");
-        const char *stop = found < end ? memchr(found, '\n', (size_t)(end - found)) : NULL;
-        const size_t m = (size_t)((stop ? stop : end) - found);
-        const bool old = found >= end && may_be_missing(mine);
-        if (!old && (n != m || memcmp(mine, found, n)))
-            return fr_fail(err, FR_EDATA, "%s: of another training: expected %.*s, found %.*s",
-                           t->config.checkpoint, (int)(n < 160 ? n : 160), mine,
-                           (int)(m < 160 ? m : 160), found);
-        mine += n + (mine[n] == '\n');
-        found += m + (stop != NULL);
-    }
-    return FR_OK;
-}
-
 // What a file says is checked against what will be done with it.
 static fr_status check_state(const fr_train *t, const fr_train_state *s, fr_error *err) {
     const bool fine = s->part < (uint64_t)t->n_parts && s->at <= (uint64_t)t->part[s->part].n &&
@@ -90,21 +67,48 @@ static fr_status check_state(const fr_train *t, const fr_train_state *s, fr_erro
     return fr_fail(err, FR_EDATA, "%s: damaged: no training stands there", t->config.checkpoint);
 }
 
+static fr_status check_sizes(const fr_train *t, const fr_checkpoint *c, fr_error *err) {
+    const size_t floats = t->learner->params.n_floats;
+    if (c->state_bytes != sizeof t->state || c->curve_bytes % sizeof *t->curve)
+        return fr_fail(err, FR_EDATA,
+                       "%s: of another version: expected a state of %zu bytes, found %zu",
+                       t->config.checkpoint, sizeof t->state, c->state_bytes);
+    if (c->n_floats != floats || c->n_blocks != n_blocks(t))
+        return fr_fail(
+            err, FR_EDATA,
+            "%s: of another training: expected %zu numbers in %d blocks, found %zu in %d",
+            t->config.checkpoint, floats, n_blocks(t), c->n_floats, c->n_blocks);
+    return FR_OK;
+}
+
+// A way of another length than the one that was planned: where it is still before the part whose
+// steps are averaged there is no mean, and a training that ended early goes on.
+static void plan_anew(fr_train *t, const fr_checkpoint *c) {
+    fr_train_state *s = &t->state;
+    char length[64];
+    fr_identity_value(t->config.identity, strlen(t->config.identity), "length", length,
+                      sizeof length);
+    fr_identity_value(c->identity, c->identity_bytes, "length", t->was_length,
+                      sizeof t->was_length);
+    if (*t->was_length && strcmp(t->was_length, length) != 0) s->since_best = 0;
+    if (t->mean && fr_train_done(t) <= 1 - t->config.average) s->averaged = 0;
+    s->stopped = t->config.patience && s->since_best >= t->config.patience;
+}
+
 static fr_status take_checkpoint(fr_train *t, const fr_checkpoint *c, fr_error *err) {
     fr_params *p = &t->learner->params;
     fr_train_state s;
-    fr_status st = compare_identity(t, c, err);
+    fr_status st = fr_identity_compare(t->config.identity, c->identity, c->identity_bytes,
+                                       t->config.checkpoint, err);
+    if (!st) st = check_sizes(t, c, err);
     if (st) return st;
-    if (c->n_floats != p->n_floats || c->n_blocks != n_blocks(t) || c->state_bytes != sizeof s ||
-        c->curve_bytes % sizeof *t->curve)
-        return fr_fail(err, FR_EDATA, "%s: of another training: expected %zu numbers, found %zu",
-                       t->config.checkpoint, p->n_floats, c->n_floats);
     memcpy(&s, c->state, sizeof s);
     if ((st = check_state(t, &s, err))) return st;
     const size_t points = c->curve_bytes / sizeof *t->curve;
     if (points && !fr_list_reserve((void **)&t->curve, &t->curve_room, 0, points, sizeof *t->curve))
         return fr_fail(err, FR_ENOMEM, "train: no memory for the loss curve");
     t->state = s;
+    plan_anew(t, c);
     t->n_points = points;
     if (points) memcpy(t->curve, c->curve, c->curve_bytes);
     // An interrupted fit may have left half of its values there; it begins with those of opening.

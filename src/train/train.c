@@ -150,7 +150,7 @@ static fr_status judge_learner(fr_train *t, fr_error *err) {
         memcpy(t->best, t->learner->params.w, t->learner->params.n_floats * sizeof(float));
     }
     if (changes_still(t)) s->since_best = 0;
-    s->stopped = s->since_best >= t->config.patience;
+    s->stopped = t->config.patience && s->since_best >= t->config.patience;
     plan_judgement(t);
     return FR_OK;
 }

@@ -64,7 +64,7 @@ typedef struct fr_train_config {
     double share[FR_DATASET_FOLDERS]; // ... of the way of each
     int batch_rows, accumulate;       // batches of a step: accumulate on every process
     int judgements;                   // on the way, besides the first; 1 or more
-    int patience;                     // judgements without a gain
+    int patience;                     // judgements without a gain; 0: goes on in any case
     uint64_t seed;
     const char *identity;    // KEY=VALUE lines: what a checkpoint must agree with
     const char *checkpoint;  // its file
@@ -97,8 +97,9 @@ struct fr_train { // read-only for others
     double before, started, saved, judging; // seconds: of earlier runs; clock at the start of this
                                             // one, at the last checkpoint; a judgement's length
     uint64_t kept_step;                     // best_step at the last keep, plus 1
-    fr_watch watch;                         // the learner's, while it runs
-    bool interrupted;                       // `watch` has said so, to process 0
+    char was_length[64]; // of the run that wrote the checkpoint, as its identity has it; or ""
+    fr_watch watch;      // the learner's, while it runs
+    bool interrupted;    // `watch` has said so, to process 0
 };
 
 // FR_ENOMEM; FR_EDATA: a folder with a share has nothing to learn from; with resume FR_EIO,

@@ -35,7 +35,7 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     uint64_t enough;                  // tokens of answers
     const char *time, *init, *shares; // of train, as what follows
     fr_strings settings;
-    int pack_type, depth, vocab, batch_rows, accumulate, held_out, judgements;
+    int pack_type, depth, vocab, batch_rows, accumulate, held_out, judgements, patience;
     double lr, lr_end, average, every;
     uint64_t steps, limit_rows;
     bool resume, given, force;

@@ -65,6 +65,10 @@ static fr_status open_data(fr_training *t, fr_error *err) {
         st = fr_fail(err, FR_EARG,
                      "--given: expected files of conversations in --data, found "
                      "folders alone: their answers are those captured");
+    if (!st && !files.n && t->args->enough)
+        st = fr_fail(err, FR_EARG,
+                     "--tokens: expected files of conversations in --data, found folders alone; "
+                     "--limit-rows takes a part of what was captured");
     if (!st && !files.n && t->args->resume && !t->resumed) st = nothing_to_resume(t, err);
     if (!st && files.n) {
         snprintf(folder, sizeof folder, "%s.data", t->args->output);
@@ -194,16 +198,17 @@ static fr_status open_learner(fr_training *t, fr_error *err) {
 // ---------------------------------------------------------------- the loop
 // Where nobody says another.
 static const double LR_END = 0.1;
-enum { JUDGEMENTS = 20 };
+enum { JUDGEMENTS = 20, PATIENCE = 6 };
 
-// Adds to a text in `room` bytes, as far as there is room.
+// Adds to a text in `room` bytes; one that is cut ends in "...".
 __attribute__((format(printf, 3, 4))) static void add(char *to, size_t room, const char *format,
                                                       ...) {
     const size_t n = strlen(to);
     va_list args;
     va_start(args, format);
-    vsnprintf(to + n, room - n, format, args);
+    const int more = vsnprintf(to + n, room - n, format, args);
     va_end(args);
+    if (more > 0 && n + (size_t)more >= room) strcpy(to + room - 4, "...");
 }
 
 // Of the samples in their order, and of the folder that each comes from.
@@ -224,24 +229,35 @@ static unsigned long long hash_vocab(const fr_draft_vocab *v) {
     return fr_hash_value(&h);
 }
 
-// What a checkpoint must agree with. Last come the lines that older ones have not (resume.c).
+static void add_length(const fr_cmd_args *a, char *to, size_t room) {
+    if (a->steps)
+        add(to, room, "%llu steps", (unsigned long long)a->steps);
+    else
+        add(to, room, "%s", a->time);
+}
+
+// What a checkpoint must agree with, and how long the training was to be (identity.h). What says
+// most of a difference comes first.
 static void name_training(fr_training *t) {
     const fr_cmd_args *a = t->args;
     char *to = t->identity;
     const size_t room = sizeof t->identity;
     add(to, room,
-        "method=%s\ntarget=%s\ndata=%016llx\nbatch-rows=%d\nbatches of a step=%d\nlr=%.9g\n"
+        "method=%s\ntarget=%s\nbatch-rows=%d\nbatches of a step=%d\nlr=%.9g\n"
         "depth=%d\nvocab=%d\nseed=%llu\ninit=%s\n",
-        t->method->name, t->fingerprint, (unsigned long long)t->data.hash, t->batch_rows,
-        a->accumulate * t->comm.n, t->rate, t->learner->depth, t->vocab.n,
-        (unsigned long long)a->seed, a->init ? a->init : "");
+        t->method->name, t->fingerprint, t->batch_rows, a->accumulate * t->comm.n, t->rate,
+        t->learner->depth, t->vocab.n, (unsigned long long)a->seed, a->init ? a->init : "");
     if (a->lr_end != LR_END) add(to, room, "lr-end=%.9g\n", a->lr_end);
     if (a->shares) add(to, room, "shares=%s\n", a->shares);
     if (a->average > 0) add(to, room, "average=%.9g\n", a->average);
     for (int i = 0; i < t->settings.n; i++)
         add(to, room, "set=%s\n", t->settings.item[i]);
+    add(to, room, "held-out=%d\nlimit-rows=%llu\ntexts=%d\n", t->data.n_held,
+        (unsigned long long)a->limit_rows, t->data.n_train);
+    add(to, room, "data=%016llx\n", (unsigned long long)t->data.hash);
     if (a->shares) add(to, room, "folders=%016llx\n", hash_folders(&t->data));
-    add(to, room, "draft-vocab=%016llx\n", hash_vocab(&t->vocab));
+    add(to, room, "draft-vocab=%016llx\nlength=", hash_vocab(&t->vocab));
+    add_length(a, to, room);
 }
 
 // Options of learning are left out where nothing is learned.
@@ -251,13 +267,14 @@ static void name_learning(fr_training *t) {
     const size_t room = sizeof t->command;
     if (a->lr_end != LR_END) add(to, room, " --lr-end %g", a->lr_end);
     if (a->judgements != JUDGEMENTS) add(to, room, " --judgements %d", a->judgements);
+    if (a->patience != PATIENCE) add(to, room, " --patience %d", a->patience);
     if (a->shares) add(to, room, " --shares %s", a->shares);
     if (a->average > 0) add(to, room, " --average %g", a->average);
 }
 
 void fr_training_name_command(fr_training *t) {
     const fr_cmd_args *a = t->args;
-    char *to = t->command, data[1024] = "";
+    char *to = t->command, data[4096] = "";
     const size_t room = sizeof t->command;
     for (int i = 0; i < t->sources.n; i++) // names alone: a pack goes to other machines
         add(data, sizeof data, "%s%s", i ? "," : "", t->sources.name[i]);
@@ -280,6 +297,7 @@ void fr_training_name_command(fr_training *t) {
     for (int i = 0; i < t->settings.n; i++)
         add(to, room, " --set %s", t->settings.item[i]);
     if (a->init) add(to, room, " --init %s", fr_path_name(a->init));
+    if (a->pack_type) add(to, room, " --type %s", fr_pack_type_word(a->pack_type));
 }
 
 static bool watch(void *user, const fr_train *train) {
@@ -328,7 +346,7 @@ static fr_status open_loop(fr_training *t, fr_error *err) {
                               .batch_rows = t->batch_rows,
                               .accumulate = a->accumulate,
                               .judgements = a->judgements,
-                              .patience = 6,
+                              .patience = a->patience,
                               .seed = a->seed,
                               .identity = t->identity,
                               .checkpoint = t->checkpoint,

@@ -15,6 +15,19 @@ static size_t memory_of(const fr_training *t) {
            t->target.arena.size + library;
 }
 
+// A training may be made longer or shorter, but never without a word.
+static void tell_resumed(const fr_training *t) {
+    const fr_cmd_args *a = t->args;
+    const char *was = t->train.was_length;
+    char length[64];
+    snprintf(length, sizeof length, "%llu steps", (unsigned long long)a->steps);
+    if (!a->steps) snprintf(length, sizeof length, "%s", a->time);
+    fprintf(stderr, "goes on after step %llu, %.0f s", (unsigned long long)t->train.state.step,
+            t->train.state.seconds);
+    if (*was && strcmp(was, length) != 0) fprintf(stderr, "; it was to be %s long", was);
+    fputc('\n', stderr);
+}
+
 void fr_training_announce(const fr_training *t) {
     const fr_dataset *d = &t->data;
     const double mb = 1e-6;
@@ -27,6 +40,8 @@ void fr_training_announce(const fr_training *t) {
     if (t->args->init)
         fprintf(stderr, "begins with the draft vocabulary%s of %s\n",
                 t->begun ? " and the parameters" : ", nothing else,", t->args->init);
+    if (t->args->init && t->vocab_asked && t->args->vocab != t->vocab.n)
+        fprintf(stderr, "--vocab %d has no effect beside --init\n", t->args->vocab);
     fprintf(stderr, "data: %d texts of %.3f M tokens, %.3f M of answers; %d texts held out\n",
             d->n_train, 1e-6 * (double)d->rows, 1e-6 * (double)d->answers, d->n_held);
     // While one is replaced, the old file and the new one are there.
@@ -35,9 +50,7 @@ void fr_training_announce(const fr_training *t) {
             mb * 2 *
                 (double)(fr_train_checkpoint_bytes(&t->train) +
                          fr_pack_bytes(t->learner, fr_training_pack_type(t))));
-    if (t->resumed)
-        fprintf(stderr, "goes on after step %llu, %.0f s\n",
-                (unsigned long long)t->train.state.step, t->train.state.seconds);
+    if (t->resumed) tell_resumed(t);
 }
 
 // "61 45 33 22"
@@ -167,5 +180,6 @@ void fr_training_print(const fr_training *t) {
             fr_tally_tokens_per_pass(&s->best, t->learner->depth), (unsigned long long)s->best_step,
             (unsigned long long)s->step, s->stopped ? ", ended early" : "", 1e-6 * (double)s->rows,
             s->seconds);
-    fprintf(stderr, "%s: remove it, or go on with --resume\n", t->checkpoint);
+    fprintf(stderr, "%s: remove it, or go on with --resume%s\n", t->checkpoint,
+            s->stopped ? " and a longer --time, more --steps or another --patience" : "");
 }

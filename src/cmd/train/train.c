@@ -50,6 +50,7 @@ static int run_train(const fr_cmd_args *args, const fr_parsed *parsed) {
         return fr_cmd_fail(&err);
     }
     t->rate = fr_option_given(&fr_cmd_train.table, parsed, "lr") ? args->lr : -1;
+    t->vocab_asked = fr_option_given(&fr_cmd_train.table, parsed, "vocab");
     const fr_status st = run(t, args, parsed->args[0], &err);
     if (!st || (st == FR_EINTR && t->train.state.judgements)) code = report(t);
     if (st) code = fr_cmd_fail(&err);
@@ -97,6 +98,7 @@ static const fr_option learning[] = {
     {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},
     {"held-out",   0,   FR_OPT_INT,   AT(held_out),   "N", NULL, "2 %, 4 to 64", "texts that are held out and judged", 4, 1 << 20, NULL},
     {"judgements", 0,   FR_OPT_INT,   AT(judgements), "N", "20", NULL, "how often the held-out texts are judged, besides once at the start", 1, 1 << 20, NULL},
+    {"patience",   0,   FR_OPT_INT,   AT(patience),   "N", "6", NULL, "end early after so many judgements without a gain; 0 is never", 0, 1 << 20, NULL},
     {"shares",     0,   FR_OPT_STRING, AT(shares),    "P,P,...", NULL, NULL, "learn from the folders of --data one after the other, each for this percentage of the training (files become the last folder); without it from all at once", 0, 0, NULL},
     {"set",        0,   FR_OPT_LIST,  AT(settings),   "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
     {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of random initial values", 0, 0, NULL},

@@ -32,11 +32,12 @@ typedef struct fr_training {
     bool resumed;        // from a checkpoint
     uint64_t room;       // bytes of disk that pack and checkpoint take
     fr_train train;
-    char identity[2048], command[2048], checkpoint[4096];
+    char identity[16384], command[8192], checkpoint[4096];
     int batch_rows;
     fr_strings settings;    // --set, and what is best where it says nothing
     char taps[64];          // ... one of them
     double rate;            // --lr; negative on opening: the learner's own
+    bool vocab_asked;       // --vocab was given
     double seconds;         // --time; 0: --steps
     double prepared;        // ... of which answers took
     fr_progress bar, phase; // of steps; of what takes long besides

@@ -20,6 +20,11 @@ fr_type fr_pack_type_at(int place) {
     return types[place];
 }
 
+const char *fr_pack_type_word(int place) {
+    static const char *const words[] = {"q8_0", "f32", "q6_k", "q4_k"}; // FR_PACK_TYPES
+    return words[place];
+}
+
 fr_type fr_pack_type_for(fr_type type, int64_t n) {
     if (n % fr_qtype_of((uint32_t)type)->block == 0) return type;
     return n % fr_qtype_of(FR_TYPE_Q8_0)->block ? FR_TYPE_F32 : FR_TYPE_Q8_0;

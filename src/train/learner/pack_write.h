@@ -27,6 +27,7 @@ void fr_pack_matrix(fr_gguf_writer *w, const char *name, int64_t rows, int64_t c
 // The types that a matrix may have, as a choice of the command line and by place in it.
 #define FR_PACK_TYPES "q8_0|f32|q6_k|q4_k"
 fr_type fr_pack_type_at(int place);
+const char *fr_pack_type_word(int place);
 // As what a matrix of rows of n values is kept.
 fr_type fr_pack_type_for(fr_type type, int64_t n);
 // About what the file will take.

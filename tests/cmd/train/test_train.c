@@ -113,6 +113,7 @@ static void what_is_wrong_is_said(void **state) {
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --init %s/tiny.gguf", 1,
          "general.type"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --given", 2, "--given"},
+        {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --tokens 9", 2, "--tokens"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --shares 60,40", 2,
          "expected 1 numbers"},
         {"train medusa -m %s/tiny.gguf --data %s/data -o p --steps 1 --shares 90", 2, "100"},
@@ -298,6 +299,69 @@ static void kills_change_nothing(void **state) {
     run_line(s, train("killed.gguf", "--steps 150 -q --resume"));
     assert_int_equal(s->code, 1);
     assert_non_null(strstr(s->err, "damaged"));
+}
+
+// Options that change what is learned from, by their names.
+static void what_differs_is_named(void **state) {
+    static const struct {
+        const char *rest, *says;
+    } wrong[] = {{"--held-out 6", "expected held-out=6, found held-out=4"},
+                 {"--average 0.5", "expected average=0.5, found none"},
+                 {"--limit-rows 500", "expected limit-rows=500, found limit-rows=0"},
+                 {"--set hydra=true", "hydra"}};
+    char rest[160];
+    (void)state;
+    if (run_line(s, train("named.gguf", "--steps 2 -q"))) fail_msg("%s", s->err);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(rest, sizeof rest, "--steps 2 -q --resume %s", wrong[i].rest);
+        assert_int_not_equal(run_line(s, train("named.gguf", rest)), 0);
+        if (!strstr(s->err, wrong[i].says)) fail_msg("%s: %s", rest, s->err);
+    }
+}
+
+// The mean of a shorter way is not judged in place of what is learned on a longer one.
+static void a_longer_way_is_learned_from(void **state) {
+    (void)state;
+    if (run_line(s, train("longer.gguf", "--steps 20 --average 0.2 -q --lr 0.01")))
+        fail_msg("%s", s->err);
+    if (run_line(s, train("longer.gguf", "--steps 300 --average 0.1 --lr 0.01 --resume")) != 1 ||
+        !strstr(s->err, "expected average=0.1"))
+        fail_msg("%s", s->err);
+    if (run_line(s, train("longer.gguf", "--steps 300 --average 0.2 --lr 0.01 --json --resume")))
+        fail_msg("%s", s->err);
+    assert_non_null(strstr(s->err, "goes on after step 20"));
+    assert_non_null(strstr(s->err, "it was to be 20 steps long"));
+    json_t *o = json_loads(s->out, 0, NULL), *curve = json_object_get(o, "curve");
+    double before = 0;
+    int same = 0;
+    for (size_t i = 0; i < json_array_size(curve); i++) {
+        const double loss = real_at(json_array_get(curve, i), "held_out_loss");
+        same += i && loss == before;
+        before = loss;
+    }
+    assert_true(json_array_size(curve) > 10);
+    assert_int_equal(same, 0);
+    json_decref(o);
+}
+
+static double steps_made(const char *rest) {
+    if (run_line(s, train("early.gguf", rest))) fail_msg("%s", s->err);
+    json_t *o = json_loads(s->out, 0, NULL);
+    const double steps = real_at(o, "steps");
+    json_decref(o);
+    return steps;
+}
+
+// With a rate of 0 nothing gets better.
+static void an_early_end_is_gone_on_with(void **state) {
+    (void)state;
+    assert_true(steps_made("--steps 200 --lr 0 --json -q") == 60);
+    if (run_line(s, train("early.gguf", "--steps 200 --lr 0 --resume"))) fail_msg("%s", s->err);
+    assert_non_null(strstr(s->err, "of step 0 of 60, ended early"));
+    assert_non_null(strstr(s->err, "a longer --time, more --steps or another --patience"));
+    assert_true(steps_made("--steps 200 --lr 0 --json -q --resume --patience 8") == 80);
+    assert_true(steps_made("--steps 210 --lr 0 --json -q --resume") == 140);
+    assert_true(steps_made("--steps 210 --lr 0 --json -q --resume --patience 0") == 210);
 }
 
 static void an_interrupt_leaves_pack_and_checkpoint(void **state) {
@@ -707,8 +771,9 @@ static void an_eagle_is_trained_by_the_recipe(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char more[256];
         snprintf(more, sizeof more, cases[i].more, folder);
-        snprintf(line, sizeof line, "train eagle -m %s --data %s/%s --tokens 400 -o %s/%s %s %s",
-                 deep, folder, cases[i].data, folder, cases[i].pack, REST, more);
+        snprintf(line, sizeof line, "train eagle -m %s --data %s/%s -o %s/%s %s %s%s", deep, folder,
+                 cases[i].data, folder, cases[i].pack, REST,
+                 strstr(cases[i].data, "jsonl") ? "--tokens 400 " : "", more);
         if (run_line(s, line)) fail_msg("%s: %s", line, s->err);
         assert_int_equal(command_has(cases[i].pack, "taps=2,4,6"), cases[i].three);
         assert_int_equal(command_has(cases[i].pack, "steps-rise=1"), cases[i].rise);
@@ -724,6 +789,9 @@ int main(void) {
         cmocka_unit_test(kills_change_nothing),
         cmocka_unit_test(folders_in_another_order_are_another_training),
         cmocka_unit_test(another_vocabulary_is_another_training),
+        cmocka_unit_test(what_differs_is_named),
+        cmocka_unit_test(a_longer_way_is_learned_from),
+        cmocka_unit_test(an_early_end_is_gone_on_with),
         cmocka_unit_test(an_interrupt_leaves_pack_and_checkpoint),
         cmocka_unit_test(room_is_asked_for_before_the_work),
         cmocka_unit_test(room_is_asked_for_as_much_as_is_needed),

@@ -28,10 +28,11 @@ static inline float made_state(int token, int i, int layer) {
 static inline void make_sample(made_sample *m, const fr_shard_format *f, uint64_t key, int n,
                                int dist_first) {
     unsigned seed = (unsigned)key + 1;
-    m->ids[0] = rand_r(&seed) % MADE_WORDS;
+    m->ids[0] = (int32_t)(key % MADE_WORDS); // each key's question is another one
     for (int i = 0; i < n; i++) {
         const bool odd = rand_r(&seed) % 8 == 0;
         m->ids[i + 1] = odd ? rand_r(&seed) % MADE_WORDS : (5 * m->ids[i] + 3) % MADE_WORDS;
+        if (!i) m->ids[1] = (int32_t)(key / MADE_WORDS % MADE_WORDS);
         m->flags[i] = i >= dist_first ? FR_ROW_ANSWER | FR_ROW_DISTRIBUTION : 0;
         for (int k = 0; k < f->d; k++) {
             m->final[i * f->d + k] = fr_f16_from_f32(made_state(m->ids[i + 1], k, 0));

@@ -22,29 +22,35 @@ static fr_status read_taps(fr_distill_plan *plan, const char *text, const fr_eng
 static int print(const fr_cmd_args *args, const fr_distill_plan *plan, const fr_distill_stats *s) {
     const fr_text_batch_stats *l = &s->members;
     const bool own = plan->answers == FR_ANSWERS_OWN;
-    const double rate = fr_cmd_rate(own ? (double)l->written : (double)l->rows, l->seconds);
-    // What passes of `width` rows would give if every row were an answer's next token.
+    const double tokens = (double)(own ? l->written : l->given);
+    const double rate = fr_cmd_rate(tokens, l->seconds);
+    // What passes of `width` rows would give if every row were an answer's next token. Texts that are
+    // only read are read in longer passes.
     const double best = fr_cmd_rate(plan->width, s->pass_seconds);
-    const double share = best > 0 ? rate / best : 0;
+    const double share = own && best > 0 ? rate / best : 0;
     if (args->json)
         return fr_cmd_print_json(
-            json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I}",
-                      "texts", s->texts, "known", s->known, "too_long", s->too_long, "unanswered",
-                      s->unanswered, "refused", s->refused, "dropped", s->dropped, "tokens",
-                      (json_int_t)(own ? l->written : l->given), "rows", (json_int_t)l->rows,
+            json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, "
+                      "s:o, s:I}",
+                      "texts", s->texts, "known", s->known, "doubles", s->doubles, "too_long",
+                      s->too_long, "unanswered", s->unanswered, "refused", s->refused, "dropped",
+                      s->dropped, "tokens", (json_int_t)tokens, "rows", (json_int_t)l->rows,
                       "passes", (json_int_t)l->passes, "seconds", l->seconds, "tok_s", rate,
-                      "ms_one_row", 1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds,
-                      "share_of_best", share, "peak_rss_bytes", (json_int_t)fr_cmd_peak_bytes()));
+                      "rows_s", fr_cmd_rate((double)l->rows, l->seconds), "ms_one_row",
+                      1e3 * s->seconds_one, "ms_all_rows", 1e3 * s->pass_seconds, "share_of_best",
+                      own ? json_real(share) : json_null(), "peak_rss_bytes",
+                      (json_int_t)fr_cmd_peak_bytes()));
     if (args->quiet) return FR_EXIT_DONE;
-    fprintf(stderr, "%d texts (%d were there, %d too long), %llu %s in %.0f s: %.1f/s\n", s->texts,
-            s->known, s->too_long, (unsigned long long)(own ? l->written : l->rows),
-            own ? "tokens of answers" : "rows", l->seconds, rate);
+    const double read = own ? tokens : (double)l->rows;
+    fprintf(stderr, "%d texts (%d were there, %d too long), %.0f %s in %.0f s: %.1f/s\n", s->texts,
+            s->known, s->too_long, read, own ? "tokens of answers" : "rows", l->seconds,
+            fr_cmd_rate(read, l->seconds));
     if (s->too_long)
         fprintf(stderr, "%d texts would be longer than the %d tokens of --ctx-size\n", s->too_long,
                 s->most);
     if (s->unanswered) fprintf(stderr, "%d conversations have no answer\n", s->unanswered);
     if (s->dropped) fprintf(stderr, "%d texts that were begun are not kept\n", s->dropped);
-    if (s->texts && s->pass_seconds > 0)
+    if (own && s->texts && s->pass_seconds > 0)
         fprintf(stderr,
                 "a pass of %d rows takes %.1f ms, of one %.1f ms: %.2f of %.1f/s, which is %.1f "
                 "times one text at a time\n",

@@ -39,20 +39,73 @@ static fr_status start_own(fr_conversation *c, const fr_conversations *all, fr_b
 
 // ---------------------------------------------------------------- answers that are given
 
-static fr_status mark_answer(fr_conversation *c, const fr_tokenizer *tokenizer, size_t from,
-                             fr_error *err) {
-    if (c->ids.n > c->answer_cap) {
-        uint8_t *more = realloc(c->answer, 2 * c->ids.n);
+// Marks from the first one on without a gap.
+static size_t run_of_marks(const uint8_t *marks, size_t n) {
+    size_t i = 0;
+    while (i < n && marks[i])
+        i++;
+    return i;
+}
+
+// Room for a mark on every id, those behind the old ones 0.
+static fr_status reserve_marks(fr_conversation *c, fr_error *err) {
+    const size_t n = 2 * c->ids.n;
+    if (c->ids.n <= c->marks_cap) return FR_OK;
+    for (int i = 0; i < 2; i++) {
+        uint8_t *more = realloc(c->marks[i], n);
         if (!more) return fr_fail(err, FR_ENOMEM, "distill: no memory for %zu tokens", c->ids.n);
-        memset(more + c->answer_cap, 0, 2 * c->ids.n - c->answer_cap);
-        c->answer = more;
-        c->answer_cap = 2 * c->ids.n;
+        memset(more + c->marks_cap, 0, n - c->marks_cap);
+        c->marks[i] = more;
     }
-    for (size_t i = from; i < c->ids.n; i++) {
-        c->answer[i] = 1;
-        if (fr_token_is_end(tokenizer, c->ids.data[i])) break;
-    }
+    c->marks_cap = n;
     return FR_OK;
+}
+
+// Where the n ids stand at or behind `from`; ids->n: nowhere.
+static size_t find_ids(const fr_ids *ids, size_t from, const int32_t *of, size_t n) {
+    for (; from + n <= ids->n; from++)
+        if (!memcmp(ids->data + from, of, n * sizeof *of)) return from;
+    return ids->n;
+}
+
+// The most of an answer's n ids that stands at or behind `from`, all or its last ones, as a template
+// may leave thinking out: *to says where. Returns how many; 0: not two of them.
+static size_t find_answer(const fr_ids *ids, size_t from, const int32_t *of, size_t n, size_t *to) {
+    for (; n >= 2; of++, n--)
+        if ((*to = find_ids(ids, from, of, n)) < ids->n) return n;
+    return 0;
+}
+
+// Some templates write earlier answers in another way than the last one, so that ids move when a
+// turn is added. Marks move with their answer; what is not there any more loses them.
+static void move_marks(fr_conversation *c) {
+    const fr_ids *was = &c->was, *now = &c->ids;
+    const uint8_t *old = c->marks[0];
+    uint8_t *moved = c->marks[1];
+    size_t same = 0, at = 0;
+    while (same < was->n && same < now->n && was->data[same] == now->data[same])
+        same++;
+    memset(moved, 0, c->marks_cap);
+    memcpy(moved, old, same);
+    at = same;
+    for (size_t i = same, n; i < was->n; i += n ? n : 1) {
+        size_t to;
+        n = run_of_marks(old + i, was->n - i);
+        const size_t found = find_answer(now, at, was->data + i, n, &to);
+        if (!found) continue;
+        memset(moved + to, 1, found);
+        at = to + found;
+    }
+    c->marks[0] = moved;
+    c->marks[1] = (uint8_t *)old;
+}
+
+static void mark_answer(fr_conversation *c, const fr_tokenizer *tokenizer, size_t from, bool cut) {
+    for (size_t i = from; i < c->ids.n; i++) {
+        const bool end = fr_token_is_end(tokenizer, c->ids.data[i]);
+        c->marks[0][i] = !(end && cut);
+        if (end) break;
+    }
 }
 
 static fr_status add_message(fr_conversation *c, const char *role, const json_t *content,
@@ -63,36 +116,51 @@ static fr_status add_message(fr_conversation *c, const char *role, const json_t 
 
 // An answer is what follows the ids of the conversation before it with the assistant's turn opened.
 // A template that opens it with more than stands before an answer hides as many of its first ids.
+// cut: its end is the template's, the target wrote none.
 static fr_status add_given(fr_conversation *c, const fr_cmd_text *text, const json_t *content,
-                           fr_error *err) {
+                           bool cut, fr_error *err) {
+    const fr_ids was = c->was;
+    c->was = c->ids;
+    c->ids = was;
     fr_status st = fr_talk_encode(&c->talk, text, true, &c->ids, err);
     const size_t opened = c->ids.n;
     if (!st) st = add_message(c, "assistant", content, err);
     if (!st) st = fr_talk_encode(&c->talk, text, false, &c->ids, err);
-    return st ? st : mark_answer(c, text->tokenizer, opened, err);
+    if (!st) st = reserve_marks(c, err);
+    if (st) return st;
+    move_marks(c);
+    mark_answer(c, text->tokenizer, opened, cut);
+    return FR_OK;
+}
+
+// As chats have it elsewhere: what the developer says counts as the system's.
+static const char *role_of(const json_t *message) {
+    const char *role = json_string_value(json_object_get(message, "role"));
+    return strcmp(role, "developer") ? role : "system";
 }
 
 // The ids of the conversation with its answers, and which of them are answers.
 static fr_status start_given(fr_conversation *c, const fr_conversations *all, fr_batch_text *text,
                              fr_error *err) {
-    const json_t *messages = json_object_get(fr_distill_line(all->jobs, c->job), "messages");
+    const json_t *line = fr_distill_line(all->jobs, c->job);
+    const json_t *messages = json_object_get(line, "messages");
+    const bool cut = json_is_true(json_object_get(line, "cut"));
+    const size_t n = json_array_size(messages);
     fr_status st = FR_OK;
     int turns = 0;
-    if (c->answer_cap) memset(c->answer, 0, c->answer_cap);
-    for (size_t i = 0; i < json_array_size(messages) && !st; i++) {
+    c->was.n = 0;
+    if (c->marks_cap) memset(c->marks[0], 0, c->marks_cap);
+    for (size_t i = 0; i < n && !st; i++) {
         const json_t *m = json_array_get(messages, i), *content = json_object_get(m, "content");
-        const char *role = json_string_value(json_object_get(m, "role"));
-        if (!strcmp(role, "user")) {
-            if (turns++ == all->plan->turns) break;
-            st = add_message(c, "user", content, err);
-        } else if (strcmp(role, "assistant")) {
-            st = add_message(c, "system", content, err);
-        } else if (turns) {
-            st = add_given(c, all->text, content, err);
-        }
+        const char *role = role_of(m);
+        if (!strcmp(role, "user") && turns++ == all->plan->turns) break;
+        if (strcmp(role, "assistant"))
+            st = add_message(c, role, content, err);
+        else if (turns)
+            st = add_given(c, all->text, content, cut && i + 1 == n, err);
     }
     *text = (fr_batch_text){
-        .key = c->job->key, .ids = c->ids.data, .n = (int)c->ids.n, .answer = c->answer};
+        .key = c->job->key, .ids = c->ids.data, .n = (int)c->ids.n, .answer = c->marks[0]};
     return st;
 }
 
@@ -132,5 +200,7 @@ fr_status fr_conversation_next(fr_conversation *c, const fr_conversations *all, 
 void fr_conversation_free(fr_conversation *c) {
     fr_talk_free(&c->talk);
     fr_ids_free(&c->ids);
-    free(c->answer);
+    fr_ids_free(&c->was);
+    for (int i = 0; i < 2; i++)
+        free(c->marks[i]);
 }

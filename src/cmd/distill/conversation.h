@@ -15,11 +15,11 @@ typedef struct fr_conversations { // what all of them have in common, lent
 
 typedef struct fr_conversation { // {0} at first, then used again for one job after another
     const fr_distill_job *job;
-    fr_talk talk; // so far
-    int turn;     // the user's, counted from 0
-    fr_ids ids;
-    uint8_t *answer; // of ids, where answers are given
-    size_t answer_cap;
+    fr_talk talk;      // so far
+    int turn;          // the user's, counted from 0
+    fr_ids ids, was;   // now, and before the last turn where answers are given
+    uint8_t *marks[2]; // [0]: of ids, 1 on those of answers that are given; [1]: room
+    size_t marks_cap;
 } fr_conversation;
 
 // The first text of a job; *text is lent until the next call. text->n is 0 where the answers are

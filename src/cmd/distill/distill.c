@@ -135,9 +135,9 @@ static void sync_when_due(distill *d) {
 }
 
 // The user's next turn, where there is one and more is wanted.
-static bool go_on(distill *d, fr_conversation *c, const fr_sample *s, fr_batch_text *more) {
+static bool go_on(distill *d, fr_conversation *c, fr_batch_text *more) {
     bool any = false;
-    if (!fr_token_is_end(d->text.tokenizer, s->ids[s->n]) || enough(d)) return false; // cut off
+    if (enough(d)) return false;
     fail(d, fr_conversation_next(c, &d->common, d->size.n_ctx, more, &any, d->err));
     return any;
 }
@@ -145,11 +145,12 @@ static bool go_on(distill *d, fr_conversation *c, const fr_sample *s, fr_batch_t
 // An answer was written: whether the conversation goes on. One that ends is written to the output.
 static bool answered(distill *d, fr_conversation *c, const fr_sample *s, int n_prompt,
                      fr_batch_text *more) {
+    const bool cut = !fr_token_is_end(d->text.tokenizer, s->ids[s->n]);
     if (fail(d, fr_conversation_answered(c, &d->common, s, n_prompt, d->err))) return false;
-    if (go_on(d, c, s, more)) return true;
+    if (!cut && go_on(d, c, more)) return true;
     if (!d->status)
-        fail(d,
-             fr_distill_output_write(&d->out, fr_distill_line(&d->jobs, c->job), &c->talk, d->err));
+        fail(d, fr_distill_output_write(&d->out, fr_distill_line(&d->jobs, c->job), &c->talk, cut,
+                                        d->err));
     return false;
 }
 
@@ -209,18 +210,25 @@ static fr_shard_format format_of(const distill *d) {
     return f;
 }
 
+static const char *kind_of(const fr_distill_plan *p) {
+    return p->answers == FR_ANSWERS_OWN ? "own" : "given";
+}
+
 static void tell_plan(const distill *d, const fr_shard_format *f) {
     const fr_distill_plan *p = d->plan;
     if (d->args->quiet) return;
-    char doubles[48] = "";
+    char doubles[48] = "", ids[64] = "";
     if (d->jobs.doubles)
         snprintf(doubles, sizeof doubles, ", %d stand there twice", d->jobs.doubles);
+    if (d->jobs.same_ids)
+        snprintf(ids, sizeof ids, ", %d by their text, as others have the same id",
+                 d->jobs.same_ids);
     const double memory = (double)fr_text_batch_bytes(&d->engine->model, f, &d->size) +
                           (p->capture ? 128e6 : 0); // and a shard that is being collected
-    fprintf(
-        stderr,
-        "%d conversations (%d there already%s), %d at a time: %.1f GB of memory besides the model",
-        d->jobs.n, d->stats->known, doubles, p->width, memory / 1e9);
+    fprintf(stderr,
+            "%d conversations (%d there already%s%s), %d at a time: %.1f GB of memory besides the "
+            "model",
+            d->jobs.n, d->stats->known, doubles, ids, p->width, memory / 1e9);
     if (p->capture)
         fprintf(stderr, "; %.2f MB of disk for 1000 tokens",
                 (double)fr_shard_bytes(f, 1000, 700) / 1e6);
@@ -242,24 +250,24 @@ static fr_status open_all(distill *d, fr_error *err) {
     fr_cmd_text_lend(&d->text, d->engine);
     fr_status st = fr_cmd_text_template(&d->text, d->args, err);
     if (!st) st = fr_distill_jobs_read(&d->jobs, p, err);
-    if (!st) st = fr_distill_output_open(&d->out, p->output, d->args->force, err);
+    if (!st) st = fr_distill_output_open(&d->out, p->output, f.target, d->args->force, err);
     if (!st && p->capture) st = fr_shard_writer_open(&d->writer, p->capture, &f, err);
     if (!st && p->capture)
         st = fr_shards_open(&d->present, p->capture, f.target, fr_cmd_progress, NULL, err);
-    if (!st && p->capture)
-        st = fr_sources_add(p->capture, p->answers == FR_ANSWERS_OWN ? "own" : "given", p->files,
-                            err);
-    if (!st) st = fr_distill_jobs_list(&d->jobs, p, d->present, err);
+    if (!st) st = fr_distill_jobs_list(&d->jobs, p, f.target, d->present, err);
     if (!st && p->tokens && !p->capture)
         st = fr_distill_jobs_written(&d->jobs, d->text.tokenizer, &d->written_before, err);
     if (st) return st;
     d->stats->known = d->jobs.known;
+    d->stats->doubles = d->jobs.doubles;
     d->common = (fr_conversations){p, &d->jobs, &d->text};
     if (!(d->members = calloc((size_t)p->width, sizeof *d->members)))
         return fr_fail(err, FR_ENOMEM, "distill: no memory");
     tell_plan(d, &f);
     if (p->besides && (st = fr_distill_check_room(p, &d->jobs, answered_before(d), &f, err)))
         return st;
+    if (p->capture) st = fr_sources_add(p->capture, kind_of(p), p->files, err);
+    if (st) return st;
     return fr_text_batch_open(&d->engine_members, &d->engine->model, d->engine->tokenizer, &f,
                               &d->size, err);
 }

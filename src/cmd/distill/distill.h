@@ -36,7 +36,7 @@ typedef struct fr_distill_plan {
 
 typedef struct fr_distill_stats {
     fr_text_batch_stats members;
-    int texts, known;                  // done now; there before
+    int texts, known, doubles;         // done now; there before; left out as another is the same
     int too_long, unanswered, refused; // left out; unanswered: of given answers, without one;
                                        // refused: by the chat template
     char refusal[1024];                // of the first of these, and where it stands

@@ -9,7 +9,11 @@ typedef struct expected {   // tokens that will be captured
 
 // An answer is half as long as it may be, and a question half as long as its answer.
 static expected expect_own(const fr_distill_plan *p, const fr_distill_jobs *jobs) {
-    const uint64_t answers = (uint64_t)jobs->n * (uint64_t)(p->n_predict * p->turns) / 2;
+    uint64_t answers = 0;
+    for (int i = 0; i < jobs->n; i++) {
+        const int turns = fr_distill_prompt(jobs, &jobs->job[i])->n_turns;
+        answers += (uint64_t)(p->n_predict * (turns < p->turns ? turns : p->turns)) / 2;
+    }
     return (expected){answers + answers / 2, answers};
 }
 
@@ -41,7 +45,8 @@ fr_status fr_distill_check_room(const fr_distill_plan *plan, const fr_distill_jo
         e.rows = (uint64_t)((double)e.rows * (double)limit / (double)e.answers);
         e.answers = limit;
     }
-    const uint64_t bytes = fr_shard_bytes(f, e.rows, e.answers);
+    uint64_t bytes = fr_shard_bytes(f, e.rows, e.answers);
     const uint64_t file = bytes < FR_SHARD_BYTES ? bytes : FR_SHARD_BYTES;
+    if (plan->seconds > 0) bytes = file; // how much that will be nobody knows
     return fr_room_check(plan->capture, bytes + plan->besides, file, err);
 }

@@ -20,110 +20,167 @@ static uint64_t key_of(const fr_prompt *p) {
                   : hash_text(p->turns[0], p->turn_bytes[0], seed);
 }
 
+// Of id and question: what tells conversations apart whose ids are the same.
+static uint64_t text_of(const fr_prompt *p) {
+    const uint64_t asked = hash_text(p->turns[0], p->turn_bytes[0], key_of(p));
+    return p->system ? hash_text(p->system, p->system_bytes, asked) : asked;
+}
+
 static int by_order(const void *a, const void *b) {
     const fr_distill_job *x = a, *y = b;
     if (x->order != y->order) return x->order < y->order ? -1 : 1;
     return x->set - y->set;
 }
 
-static int by_key(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+static int by_text(const void *a, const void *b) {
+    const fr_distill_job *x = a, *y = b;
+    return x->text < y->text ? -1 : x->text > y->text;
 }
 
 // Files are read in turns, each in an order of its own that looks random and is always the same,
 // so that wherever the work ends all of them have had their share.
-static void order_set(fr_distill_job *first, int n, int set, uint64_t seed) {
-    for (int i = 0; i < n; i++) {
-        first[i].set = set;
+static void order_set(fr_distill_job *first, int n, uint64_t seed) {
+    for (int i = 0; i < n; i++)
         first[i].order = hash_text((const char *)&first[i].key, sizeof first[i].key, seed);
-    }
     qsort(first, (size_t)n, sizeof *first, by_order);
     for (int i = 0; i < n; i++)
         first[i].order = (uint64_t)i;
 }
 
-// The keys that the output holds already, in its order.
-static fr_status read_known(fr_distill_jobs *d, const char *output, uint64_t **keys, int *n,
-                            fr_error *err) {
-    *keys = NULL;
+static fr_distill_job job_of(const fr_prompts *set, int number, int item, bool given) {
+    const fr_prompt *p = &set[number].item[item];
+    return (fr_distill_job){
+        .key = key_of(p), .text = text_of(p), .set = number, .item = item, .given = given};
+}
+
+// Refuses answers of another model; files that were written once do not say whose they are.
+static fr_status check_model(const json_t *line, int item, const fr_distill_plan *plan,
+                             const char *target, fr_error *err) {
+    const char *model = json_string_value(json_object_get(line, "model"));
+    if (!model || !strcmp(model, target)) return FR_OK;
+    return fr_fail(err, FR_EDATA,
+                   "%s, answer %d: of another model: expected the fingerprint %s, found %.64s",
+                   plan->output, item + 1, target, model);
+}
+
+// What the output holds already, by text; given: to be read, not written.
+static fr_status read_known(fr_distill_jobs *d, const fr_distill_plan *plan, const char *target,
+                            fr_distill_job **known, int *n, fr_error *err) {
+    *known = NULL;
     *n = 0;
     struct stat s;
-    if (!output || stat(output, &s) || !s.st_size) return FR_OK;
+    if (!plan->output || stat(plan->output, &s) || !s.st_size) return FR_OK;
     fr_prompts *p = &d->set[d->n_sets];
-    const fr_status st = fr_prompts_read(p, output, 0, err);
-    if (st) return st;
-    if (!(*keys = malloc((size_t)p->n * sizeof **keys)))
-        return fr_fail(err, FR_ENOMEM, "distill: no memory for %d answers", p->n);
-    for (int i = 0; i < p->n; i++)
-        (*keys)[(*n)++] = key_of(&p->item[i]);
-    return FR_OK;
-}
-
-// What was written, but not captured.
-static void add_uncaptured(fr_distill_jobs *d, const uint64_t *known, int n,
-                           const fr_shards *present) {
-    for (int i = 0; i < n; i++)
-        if (present && !fr_shards_has(present, known[i]))
-            d->job[d->n++] =
-                (fr_distill_job){.key = known[i], .set = d->n_sets, .item = i, .given = true};
-}
-
-// What is not there yet; known: sorted keys of the output. Where answers are written, states that
-// were captured are no answers.
-static void add_set(fr_distill_jobs *d, int set, const fr_distill_plan *plan, const uint64_t *known,
-                    int n_known, const fr_shards *present) {
-    const int first = d->n;
-    for (int i = 0; i < d->set[set].n; i++) {
-        const uint64_t key = key_of(&d->set[set].item[i]);
-        const bool there =
-            plan->output ? n_known && bsearch(&key, known, (size_t)n_known, sizeof key, by_key)
-                         : present && fr_shards_has(present, key);
-        d->known += there;
-        if (!there)
-            d->job[d->n++] =
-                (fr_distill_job){.key = key, .item = i, .given = plan->answers == FR_ANSWERS_GIVEN};
+    fr_status st = fr_prompts_read(p, plan->output, 0, err);
+    if (!st && !(*known = malloc((size_t)p->n * sizeof **known)))
+        st = fr_fail(err, FR_ENOMEM, "distill: no memory for %d answers", p->n);
+    for (int i = 0; !st && i < p->n; i++) {
+        (*known)[(*n)++] = job_of(d->set, d->n_sets, i, true);
+        st = check_model(json_array_get(p->lines, (size_t)i), i, plan, target, err);
     }
-    order_set(d->job + first, d->n - first, set, plan->seed);
+    if (*n) qsort(*known, (size_t)*n, sizeof **known, by_text);
+    return st;
 }
 
 static int by_key_and_place(const void *a, const void *b) {
     const fr_distill_job *x = a, *y = b;
-    if (x->key != y->key) return by_key(x, y);
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
     return x->set != y->set ? x->set - y->set : x->item - y->item;
+}
+
+static void sort_by_key(fr_distill_jobs *d) {
+    if (d->n) qsort(d->job, (size_t)d->n, sizeof *d->job, by_key_and_place);
+}
+
+// Conversations whose ids are the same go by their text, all of them: so which of them stands first
+// says nothing.
+static void tell_apart(fr_distill_jobs *d) {
+    sort_by_key(d);
+    for (int first = 0, end; first < d->n; first = end) {
+        const uint64_t key = d->job[first].key, text = d->job[first].text;
+        bool same = true;
+        for (end = first; end < d->n && d->job[end].key == key; end++)
+            same = same && d->job[end].text == text;
+        if (same) continue;
+        d->same_ids += end - first;
+        for (int i = first; i < end; i++)
+            d->job[i].key = d->job[i].text;
+    }
 }
 
 // A conversation that stands there twice is done once, as the first file has it.
 static void drop_doubles(fr_distill_jobs *d) {
     int n = 0;
-    if (d->n) qsort(d->job, (size_t)d->n, sizeof *d->job, by_key_and_place);
+    sort_by_key(d);
     for (int i = 0; i < d->n; i++)
         if (!n || d->job[i].key != d->job[n - 1].key) d->job[n++] = d->job[i];
     d->doubles = d->n - n;
     d->n = n;
 }
 
-fr_status fr_distill_jobs_list(fr_distill_jobs *d, const fr_distill_plan *plan,
+// Leaves out what the output holds, which takes the key that it has here; without one what was
+// captured. Where answers are written, states that were captured are no answers.
+static void drop_known(fr_distill_jobs *d, const fr_distill_plan *plan, fr_distill_job *known,
+                       int n_known, const fr_shards *present) {
+    int n = 0;
+    for (int i = 0; i < d->n; i++) {
+        const fr_distill_job *job = &d->job[i];
+        fr_distill_job *there =
+            n_known ? bsearch(job, known, (size_t)n_known, sizeof *known, by_text) : NULL;
+        if (there) there->key = job->key;
+        if (there || (!plan->output && present && fr_shards_has(present, job->key)))
+            d->known++;
+        else
+            d->job[n++] = *job;
+    }
+    d->n = n;
+}
+
+static int by_set(const void *a, const void *b) {
+    const fr_distill_job *x = a, *y = b;
+    return x->set - y->set;
+}
+
+static void order_all(fr_distill_jobs *d, uint64_t seed) {
+    int first = 0;
+    qsort(d->job, (size_t)d->n, sizeof *d->job, by_set);
+    for (int i = 1; i <= d->n; i++)
+        if (i == d->n || d->job[i].set != d->job[first].set) {
+            order_set(d->job + first, i - first, seed);
+            first = i;
+        }
+}
+
+static void add_uncaptured(fr_distill_jobs *d, const fr_distill_job *known, int n,
+                           const fr_shards *present) {
+    for (int i = 0; i < n; i++)
+        if (present && (!i || known[i].text != known[i - 1].text) &&
+            !fr_shards_has(present, known[i].key))
+            d->job[d->n++] = known[i];
+}
+
+fr_status fr_distill_jobs_list(fr_distill_jobs *d, const fr_distill_plan *plan, const char *target,
                                const fr_shards *present, fr_error *err) {
-    uint64_t *known;
+    fr_distill_job *known;
     int n_known, total = 0;
-    const fr_status st = read_known(d, plan->output, &known, &n_known, err);
-    if (st) return st;
+    fr_status st = read_known(d, plan, target, &known, &n_known, err);
     for (int s = 0; s < d->n_sets; s++)
         total += d->set[s].n;
-    d->job = malloc(sizeof *d->job * ((size_t)total + (size_t)n_known + 1));
-    if (!d->job) {
-        free(known);
-        return fr_fail(err, FR_ENOMEM, "distill: no memory for %d conversations", total);
+    if (!st && !(d->job = malloc(sizeof *d->job * ((size_t)total + (size_t)n_known + 1))))
+        st = fr_fail(err, FR_ENOMEM, "distill: no memory for %d conversations", total);
+    for (int s = 0; !st && s < d->n_sets; s++)
+        for (int i = 0; i < d->set[s].n; i++)
+            d->job[d->n++] = job_of(d->set, s, i, plan->answers == FR_ANSWERS_GIVEN);
+    if (!st) {
+        tell_apart(d);
+        drop_doubles(d);
+        drop_known(d, plan, known, n_known, present);
+        order_all(d, plan->seed);
+        add_uncaptured(d, known, n_known, present);
+        if (d->n) qsort(d->job, (size_t)d->n, sizeof *d->job, by_order);
     }
-    add_uncaptured(d, known, n_known, present);
-    if (n_known) qsort(known, (size_t)n_known, sizeof *known, by_key);
-    for (int s = 0; s < d->n_sets; s++)
-        add_set(d, s, plan, known, n_known, present);
     free(known);
-    drop_doubles(d);
-    if (d->n) qsort(d->job, (size_t)d->n, sizeof *d->job, by_order);
-    return FR_OK;
+    return st;
 }
 
 fr_status fr_distill_jobs_read(fr_distill_jobs *d, const fr_distill_plan *plan, fr_error *err) {

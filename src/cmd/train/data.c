@@ -26,6 +26,16 @@ static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds
     if (!a->enough && !(seconds > 0)) plan->tokens = ANSWERS_BY_STEPS;
 }
 
+// Answers that are there already are learned from if they are those that this line asks for.
+static fr_status check_folder(const fr_cmd_args *args, const char *files, const char *folder,
+                              fr_error *err) {
+    fr_error why = {0};
+    const fr_status st = fr_sources_check(folder, args->given ? "given" : "own", files, &why);
+    if (st != FR_EDATA) return st ? fr_fail(err, st, "%s", why.text) : FR_OK;
+    return fr_fail(err, st, "%s; remove that folder, or train on it with --data %s", why.text,
+                   folder);
+}
+
 fr_status fr_training_answers(fr_training *t, const char *files, const char *folder,
                               fr_error *err) {
     const fr_cmd_args *args = t->args;
@@ -43,7 +53,8 @@ fr_status fr_training_answers(fr_training *t, const char *files, const char *fol
                             .besides = t->room};
     if (!args->enough && t->seconds > 0) plan.seconds = ANSWERS_SHARE * t->seconds;
     if (!args->given) own_plan(&plan, args, t->seconds);
-    fr_status st = fr_training_taps(t, plan.taps, &plan.n_taps, err);
+    fr_status st = check_folder(args, files, folder, err);
+    if (!st) st = fr_training_taps(t, plan.taps, &plan.n_taps, err);
     if (!st) st = fr_cmd_engine_open(&engine, args, err);
     if (!st) {
         fr_pool_adapt(engine->pool, false);

@@ -26,12 +26,46 @@ static int count_answers(const fr_sample *s) {
     return n;
 }
 
+// Of the tokens in front of the first answer; where there are none, the text asks what no other does.
+static uint64_t hash_question(const fr_sample *s) {
+    fr_hash h;
+    int n = 0;
+    while (n < s->n && !(s->flags[n] & FR_ROW_ANSWER))
+        n++;
+    if (!n) return order_of(s->key);
+    fr_hash_open(&h, 0);
+    fr_hash_add(&h, s->ids, sizeof *s->ids * (size_t)n);
+    return fr_hash_value(&h);
+}
+
 // Orders by hash; of equal keys the first folder's comes first.
 static int compare_places(const void *a, const void *b) {
     const fr_dataset_place *x = a, *y = b;
     if (x->order != y->order) return x->order < y->order ? -1 : 1;
     if (x->key != y->key) return x->key < y->key ? -1 : 1;
     return x->folder - y->folder;
+}
+
+static int compare_questions(const void *a, const void *b) {
+    const fr_dataset_place *x = a, *y = b;
+    if (x->question != y->question) return x->question < y->question ? -1 : 1;
+    return compare_places(a, b);
+}
+
+// Texts that ask the same come one after the other, where the first of them is. Returns how many
+// are left when each key of them stands there once.
+static int join_questions(fr_dataset_place *place, int n) {
+    int kept = 0;
+    qsort(place, (size_t)n, sizeof *place, compare_questions);
+    for (int i = 0; i < n; i++) {
+        const fr_dataset_place *last = kept ? &place[kept - 1] : NULL;
+        const bool twin = last && last->question == place[i].question;
+        if (twin && last->key == place[i].key) continue;
+        const uint64_t order = twin ? last->order : place[i].order;
+        place[kept] = place[i];
+        place[kept++].order = order;
+    }
+    return kept;
 }
 
 static fr_status open_folders(fr_dataset *d, const char *const *folders, int n, const char *target,
@@ -56,9 +90,9 @@ static fr_status open_folders(fr_dataset *d, const char *const *folders, int n, 
     return FR_OK;
 }
 
-// All samples with an answer, in order, each key once. Returns how many; -1: interrupted.
+// All samples with an answer, in order, each text once. Returns how many; -1: interrupted.
 static int list_places(fr_dataset *d, fr_progress_fn *progress, void *user) {
-    int n = 0, kept = 0;
+    int n = 0;
     for (int f = 0; f < d->n_shards; f++)
         for (int i = 0; i < fr_shards_count(d->shards[f]); i++) {
             const uint64_t of = (uint64_t)fr_shards_count(d->shards[f]);
@@ -68,12 +102,12 @@ static int list_places(fr_dataset *d, fr_progress_fn *progress, void *user) {
             cut(&s, d->max_rows);
             const int answers = count_answers(&s);
             if (answers)
-                d->place[n++] = (fr_dataset_place){order_of(s.key), s.key, f, i, s.n, answers};
+                d->place[n++] = (fr_dataset_place){
+                    order_of(s.key), s.key, hash_question(&s), f, i, s.n, answers};
         }
+    n = join_questions(d->place, n);
     qsort(d->place, (size_t)n, sizeof *d->place, compare_places);
-    for (int i = 0; i < n; i++)
-        if (!i || d->place[i].key != d->place[kept - 1].key) d->place[kept++] = d->place[i];
-    return kept;
+    return n;
 }
 
 static int held_out_of(int n, int wanted) {
@@ -87,7 +121,10 @@ static int held_out_of(int n, int wanted) {
 static void split(fr_dataset *d, int n, int held_out, uint64_t limit_rows) {
     fr_hash h;
     d->n_held = held_out;
-    d->n_train = n - d->n_held;
+    while (held_out < n && d->place[held_out].question == d->place[d->n_held - 1].question)
+        held_out++; // ask what a held-out text asks
+    d->n_train = n - held_out;
+    memmove(d->place + d->n_held, d->place + held_out, (size_t)d->n_train * sizeof *d->place);
     for (int i = 0; i < d->n_held; i++)
         d->held_rows += (uint64_t)d->place[i].rows;
     for (int i = 0; i < d->n_train; i++) {
@@ -127,6 +164,10 @@ fr_status fr_dataset_open(fr_dataset *d, const char *const *folders, int n, cons
                          folders[0], held_out, found);
         else
             split(d, found, held_out, limits->rows);
+        if (!st && !d->n_train)
+            st = fr_fail(err, FR_EDATA,
+                         "%s: expected texts that ask something else than the %d that are held out",
+                         folders[0], held_out);
     }
     if (st) fr_dataset_close(d);
     return st;

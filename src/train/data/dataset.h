@@ -3,7 +3,8 @@
 // The order of samples is that of a hash of their keys, which has nothing to do with how they were
 // made. The first of them, 2 % and at least 4 and at most 64 where nobody says how many, are *held
 // out*: never trained on, and the same for every run on the same data, however many rows it is
-// limited to. A text that stands in two folders counts once.
+// limited to. Texts that ask the same are never on both sides. A text that stands in two folders
+// counts once.
 #ifndef FR_TRAIN_DATA_DATASET_H
 #define FR_TRAIN_DATA_DATASET_H
 #include "train/data/shard.h"
@@ -12,6 +13,7 @@ enum { FR_DATASET_FOLDERS = 16, FR_HELD_OUT_LEAST = 4, FR_HELD_OUT_MOST = 64 };
 
 typedef struct fr_dataset_place {
     uint64_t order, key;
+    uint64_t question;      // hash of the tokens before the first answer
     int32_t folder, sample; // which one of which folder
     int32_t rows, answers;  // as cut
 } fr_dataset_place;

@@ -26,21 +26,49 @@ static fr_status read_text(fr_buffer *text, const char *dir, fr_error *err) {
     return st;
 }
 
+// "KIND NAME\n" of the next of "PATH,PATH,..."; false: there is none.
+static bool next_line(char line[PATH_ROOM], const char *kind, const char **paths) {
+    char path[PATH_ROOM];
+    const size_t n = strcspn(*paths, ",");
+    if (!n && !**paths) return false;
+    snprintf(path, sizeof path, "%.*s", (int)n, *paths);
+    snprintf(line, PATH_ROOM, "%s %s\n", kind, fr_path_name(path));
+    *paths += n + ((*paths)[n] == ',');
+    return true;
+}
+
+static bool is_among(const char *line, size_t n, const char *kind, const char *paths) {
+    char one[PATH_ROOM];
+    while (next_line(one, kind, &paths))
+        if (strlen(one) == n && !memcmp(one, line, n)) return true;
+    return false;
+}
+
+fr_status fr_sources_check(const char *dir, const char *kind, const char *paths, fr_error *err) {
+    fr_buffer text = {0};
+    fr_status st = read_text(&text, dir, err);
+    for (const char *at = text.data; !st && at && *at;) {
+        const size_t n = strcspn(at, "\n") + (strchr(at, '\n') != NULL);
+        if (!is_among(at, n, kind, paths))
+            st =
+                fr_fail(err, FR_EDATA, "%s: expected %s answers of the files in --data, found %.*s",
+                        dir, kind, (int)strcspn(at, "\n"), at);
+        at += n;
+    }
+    fr_buffer_free(&text);
+    return st;
+}
+
 fr_status fr_sources_add(const char *dir, const char *kind, const char *paths, fr_error *err) {
     fr_buffer text = {0};
     char line[PATH_ROOM], path[PATH_ROOM];
     fr_status st = read_text(&text, dir, err);
     bool changed = false;
-    for (const char *at = paths; !st && *at;) {
-        const size_t n = strcspn(at, ",");
-        snprintf(path, sizeof path, "%.*s", (int)n, at);
-        snprintf(line, sizeof line, "%s %s\n", kind, fr_path_name(path));
+    while (!st && next_line(line, kind, &paths))
         if (!text.data || !strstr(text.data, line)) {
             st = fr_buffer_add(&text, line, strlen(line), err);
             changed = true;
         }
-        at += n + (at[n] == ',');
-    }
     path_of(path, dir);
     if (!st && changed) st = fr_save(path, text.data, text.n, err);
     fr_buffer_free(&text);

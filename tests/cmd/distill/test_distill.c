@@ -1,6 +1,7 @@
 // distill and capture: the answers are those of `run`, and no interruption loses or doubles any.
 #include "cmd/program.h"
 #include "support/tiny_model.h"
+#include "text/tokenizer.h"
 #include "train/data/shard.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -385,6 +386,141 @@ static void conversations_are_told_apart(void **state) {
     assert_int_equal(numbers, 2);
 }
 
+// An id that stands for two conversations is no reason to leave one of them out, whichever comes
+// first.
+static void ids_may_be_used_twice(void **state) {
+    static const char *const order[] = {"first.jsonl,%s", "second.jsonl,%s"};
+    char rest[512], line[1024];
+    (void)state;
+    write_file(in_dir("first.jsonl"), "{\"id\":1,\"messages\":[" USER("one") "]}\n");
+    write_file(in_dir("second.jsonl"), "{\"id\":1,\"messages\":[" USER("two") "]}\n");
+    for (int i = 0; i < 2; i++) {
+        char files[256];
+        snprintf(files, sizeof files, order[i], in_dir(i ? "first.jsonl" : "second.jsonl"));
+        snprintf(rest, sizeof rest, "--prompts %s/%s -o %s --capture %s -n 4 --json", dir, files,
+                 in_dir("used.out"), in_dir("used"));
+        command(line, "distill", rest);
+        for (int run = 0; run < 2; run++) {
+            run_with(&got, line, "", 0, 0, NULL);
+            if (got.code) fail_msg("%s", got.err);
+            assert_int_equal(told("texts"), i || run ? 0 : 2);
+            assert_int_equal(told("known"), i || run ? 2 : 0);
+        }
+    }
+    assert_int_equal(lines_of(in_dir("used.out")), 2);
+    assert_int_equal(captured(in_dir("used")), 2);
+}
+
+// Ids of what follows answers in the sample, and whether each answer has an end of its own.
+static int answer_tokens(const char *folder, int32_t *ids, int most) {
+    fr_shards *s;
+    fr_sample sample;
+    int n = 0;
+    assert_int_equal(fr_shards_open(&s, folder, NULL, NULL, NULL, NULL), FR_OK);
+    assert_int_equal(fr_shards_count(s), 1);
+    fr_shards_sample(s, 0, &sample);
+    for (int r = 0; r < sample.n; r++)
+        if (sample.flags[r] & FR_ROW_ANSWER && n < most) ids[n++] = sample.ids[r + 1];
+    fr_shards_close(s);
+    return n;
+}
+
+// An answer that was cut off is read again without the end that the template puts behind it.
+static void a_cut_answer_has_no_end(void **state) {
+    char rest[512], line[1024];
+    int32_t ids[2][64];
+    int n[2];
+    (void)state;
+    write_file(in_dir("cut.jsonl"), "{\"id\":\"c\",\"messages\":[" USER("Question") "]}\n");
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line,
+                 "{\"id\":\"c\",\"messages\":[" USER("Question") ",{\"role\":\"assistant\","
+                                                                 "\"content\":\"forty two\"}]%s}\n",
+                 i ? ",\"cut\":true" : "");
+        write_file(in_dir("cut.out"), line);
+        snprintf(rest, sizeof rest, "--prompts %s -o %s --capture %s", in_dir("cut.jsonl"),
+                 in_dir("cut.out"), in_dir(i ? "cut-end" : "with-end"));
+        command(line, "distill", rest);
+        run_with(&got, line, "", 0, 0, NULL);
+        if (got.code) fail_msg("%s", got.err);
+        n[i] = answer_tokens(in_dir(i ? "cut-end" : "with-end"), ids[i], 64);
+    }
+    assert_int_equal(n[1], n[0] - 1);
+    assert_memory_equal(ids[0], ids[1], sizeof **ids * (size_t)n[1]);
+    // What is cut off now says so.
+    snprintf(rest, sizeof rest, "--prompts %s -o %s -n 1", in_dir("prompts.jsonl"),
+             in_dir("short.out"));
+    command(line, "distill", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    FILE *f = fopen(in_dir("short.out"), "r");
+    int cut = 0;
+    while (fgets(line, sizeof line, f))
+        cut += strstr(line, ",\"cut\":true}") != NULL;
+    fclose(f);
+    assert_true(cut > PROMPTS / 2);
+}
+
+// The template writes the last answer otherwise than those before it.
+static void answers_that_move_are_found(void **state) {
+    char rest[512], line[1024];
+    int32_t one[64], both[64];
+    int n[2];
+    (void)state;
+    write_file(in_dir("moving.jinja"),
+               "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' and loop.last %}"
+               "(let me think){% endif %}{{ m.content }};{% endfor %}"
+               "{% if add_generation_prompt %}<assistant>{% endif %}");
+    for (int i = 0; i < 2; i++) {
+        write_file(in_dir("moving.jsonl"),
+                   "{\"id\":\"m\",\"messages\":[" USER(
+                       "How much") ",{\"role\":\"assistant\","
+                                   "\"content\":\"forty two\"}," USER(
+                                       "And now") ",{\"role\":\"assistant\","
+                                                  "\"content\":\"none\"}]}\n");
+        snprintf(rest, sizeof rest, "--data %s -o %s --turns %d --chat-template-file %s",
+                 in_dir("moving.jsonl"), in_dir(i ? "moved" : "unmoved"), i + 1,
+                 in_dir("moving.jinja"));
+        command(line, "capture", rest);
+        run_with(&got, line, "", 0, 0, NULL);
+        if (got.code) fail_msg("%s", got.err);
+        n[i] = answer_tokens(in_dir(i ? "moved" : "unmoved"), i ? both : one, 64);
+    }
+    // "(let me think)forty two;" alone; then "forty two;" and "(let me think)none;".
+    char said_one[256] = "", said_both[256] = "";
+    for (int i = 0; i < 2; i++) {
+        fr_gguf *g;
+        fr_tokenizer *t;
+        fr_buffer text = {0};
+        assert_int_equal(fr_gguf_open(&g, in_dir("model.gguf"), NULL), FR_OK);
+        assert_int_equal(fr_tokenizer_open(&t, g, NULL), FR_OK);
+        assert_int_equal(fr_tokenizer_answer(t, i ? both : one, (size_t)n[i], &text, NULL), FR_OK);
+        snprintf(i ? said_both : said_one, 256, "%.*s", (int)text.n, text.data);
+        fr_buffer_free(&text);
+        fr_tokenizer_close(t);
+        fr_gguf_close(g);
+    }
+    assert_string_equal(said_one, "(let me think)forty two;");
+    assert_string_equal(said_both, "forty two;(let me think)none;");
+}
+
+// Lines name the model that wrote them.
+static void answers_of_another_model_are_refused(void **state) {
+    char rest[512], line[1024];
+    (void)state;
+    write_file(in_dir("whose.jsonl"), "{\"id\":\"w\",\"messages\":[" USER("Whose") "]}\n");
+    write_file(in_dir("whose.out"),
+               "{\"id\":\"w\",\"messages\":[" USER("Whose") ",{\"role\":\"assistant\",\"content\":"
+                                                            "\"theirs\"}],\"model\":\"0123\"}\n");
+    snprintf(rest, sizeof rest, "--prompts %s -o %s -n 4", in_dir("whose.jsonl"),
+             in_dir("whose.out"));
+    command(line, "distill", rest);
+    run_with(&got, line, "", 0, 0, NULL);
+    assert_int_equal(got.code, 1);
+    if (!strstr(got.err, "answer 1: of another model: expected the fingerprint"))
+        fail_msg("%s", got.err);
+    assert_int_equal(lines_of(in_dir("whose.out")), 1);
+}
+
 static void tokens_of_earlier_runs_count(void **state) {
     char rest[512], line[1024];
     (void)state;
@@ -442,6 +578,10 @@ int main(void) {
                                        cmocka_unit_test(an_answer_within_the_opened_turn_is_none),
                                        cmocka_unit_test(what_the_template_refuses_is_left_out),
                                        cmocka_unit_test(conversations_are_told_apart),
+                                       cmocka_unit_test(ids_may_be_used_twice),
+                                       cmocka_unit_test(a_cut_answer_has_no_end),
+                                       cmocka_unit_test(answers_that_move_are_found),
+                                       cmocka_unit_test(answers_of_another_model_are_refused),
                                        cmocka_unit_test(tokens_of_earlier_runs_count),
                                        cmocka_unit_test(bad_requests_say_why)};
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -730,6 +730,29 @@ static void prompts_become_packs_that_draft(void **state) {
     }
 }
 
+// Answers of an earlier training are learned from only where they are what the line asks for.
+static void other_answers_are_not_taken_over(void **state) {
+    static const struct {
+        const char *data, *how, *says;
+    } lines_of[] = {
+        {"mine.jsonl", "", NULL},
+        {"mine.jsonl", "", NULL},
+        {"mine.jsonl", "--given", "given answers of the files in --data, found own"},
+        {"yours.jsonl", "", "own answers of the files in --data, found own mine.jsonl"}};
+    (void)state;
+    write_answered("mine.jsonl", 12, "It is so, and that is all.");
+    write_answered("yours.jsonl", 12, "It is not so.");
+    for (size_t i = 0; i < sizeof lines_of / sizeof *lines_of; i++) {
+        remove(path_of("taken.gguf.ckpt"));
+        snprintf(line, sizeof line,
+                 "train medusa -m %s --data %s/%s --tokens 300 --steps 2 -o %s/taken.gguf -t 1 "
+                 "--vocab 320 --batch-rows 256 -q %s",
+                 model, folder, lines_of[i].data, folder, lines_of[i].how);
+        assert_int_equal(run_line(s, line), lines_of[i].says ? 1 : 0);
+        if (lines_of[i].says && !strstr(s->err, lines_of[i].says)) fail_msg("%s", s->err);
+    }
+}
+
 // The line that the pack says it was made by.
 static bool command_has(const char *pack, const char *text) {
     snprintf(line, sizeof line, "inspect %s/%s --json", folder, pack);
@@ -803,6 +826,7 @@ int main(void) {
         cmocka_unit_test(what_a_pack_does_not_give_is_fitted),
         cmocka_unit_test(a_pack_of_another_drafter_gives_its_vocabulary),
         cmocka_unit_test(prompts_become_packs_that_draft),
+        cmocka_unit_test(other_answers_are_not_taken_over),
         cmocka_unit_test(a_pack_tells_the_whole_line),
         cmocka_unit_test(an_eagle_is_trained_by_the_recipe)};
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <histedit.h>
+#include <langinfo.h>
 #include <limits.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -60,8 +62,16 @@ static History *new_history(void) {
     return h;
 }
 
+// What is typed is UTF-8, as everywhere here, also where the environment says nothing: libedit drops
+// what it cannot read by the locale. Numbers keep their point.
+static void read_utf8(void) {
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 static bool open_editor(fr_lines *l) {
     HistEvent event;
+    read_utf8();
     l->editor = el_init("forerun", stdin, stdout, stderr);
     l->history = new_history();
     if (!l->editor || !l->history) return false;

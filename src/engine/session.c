@@ -1,5 +1,7 @@
 // session.c — opens a session with its drafter, and lets it take over what another one has read.
+#define _GNU_SOURCE
 #include "engine/session.h"
+#include "base/plain_locale.h"
 #include "base/sized.h"
 #include "draft/registry.h"
 #include "engine/auto.h"
@@ -68,10 +70,9 @@ static fr_status read_settings(session_settings *o, const fr_engine *e,
     return st ? st : fr_kv_type_of(&o->kv_type, given->kv_type, err);
 }
 
-fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_options *options,
-                          fr_error *err) {
+static fr_status open_session(fr_session **out, fr_engine *e, const fr_session_options *options,
+                              fr_error *err) {
     session_settings o;
-    *out = NULL;
     fr_status st = read_settings(&o, e, options, err);
     if (st) return st;
     fr_session *s = fr_alloc_zero(sizeof *s);
@@ -93,6 +94,15 @@ fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_optio
     return FR_OK;
 fail:
     fr_session_close(s);
+    return st;
+}
+
+fr_status fr_session_open(fr_session **out, fr_engine *e, const fr_session_options *options,
+                          fr_error *err) {
+    const fr_plain_locale l = fr_plain_locale_set();
+    *out = NULL;
+    const fr_status st = open_session(out, e, options, err);
+    fr_plain_locale_restore(l);
     return st;
 }
 

@@ -225,6 +225,23 @@ static void lines_are_kept_as_they_come(void **state) {
     assert_string_equal(history_text(), "_HiStOrY_V2_\n/one\\012\n/other\\012\n/two\\012\n");
 }
 
+// Whatever the locale is, and none.
+static void every_script_can_be_typed(void **state) {
+    static const char *const locales[] = {"C", "C.UTF-8", "de_DE.ISO-8859-1", "no such"};
+    (void)state;
+    for (size_t i = 0; i < sizeof locales / sizeof *locales; i++) {
+        unlink(history);
+        setenv("LC_ALL", locales[i], 1);
+        open_chat();
+        type_command("/h\u00e9llo \u4f60\u597d \u0416\U0001f600\r");
+        close_chat();
+        // The prompt's line, as it is kept: what the terminal showed is told anew as it is typed.
+        if (!strstr(history_text(), "/h\u00e9llo\\040\u4f60\u597d\\040\u0416\U0001f600"))
+            fail_msg("%s: %s", locales[i], history_text());
+    }
+    unsetenv("LC_ALL");
+}
+
 static void a_full_disk_costs_no_history(void **state) {
     (void)state;
     write_history("w", "_HiStOrY_V2_\n/one\\012\n");
@@ -280,6 +297,7 @@ int main(void) {
         cmocka_unit_test(a_line_that_comes_during_an_answer_is_read_whole),
         cmocka_unit_test(a_history_that_is_none_is_no_error),
         cmocka_unit_test(lines_are_kept_as_they_come),
+        cmocka_unit_test(every_script_can_be_typed),
         cmocka_unit_test(a_full_disk_costs_no_history),
         cmocka_unit_test(an_interrupt_does_not_end_the_chat),
         cmocka_unit_test(a_sigterm_ends_the_chat),

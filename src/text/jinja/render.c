@@ -1,4 +1,6 @@
 // render.c — one rendering from begin to end; its limits, and the values it makes.
+#define _GNU_SOURCE
+#include "base/plain_locale.h"
 #include "text/jinja/run.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,8 +95,10 @@ fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values,
              .mem.limit = (size_t)FR_JINJA_MAX_MEMORY,
              .result = out,
              .err = err};
+    const fr_plain_locale l = fr_plain_locale_set();
     r.root = fr_jinja_push_scope(&r, NULL);
     if (r.root) fr_jinja_exec(&r, t->body);
+    fr_plain_locale_restore(l);
     if (!r.status) r.status = fr_buffer_reserve(&out->text, 0, err); // a NUL behind an empty text
     fr_jinja_memory_close(&r.mem);
     if (r.status) fr_marked_free(out);

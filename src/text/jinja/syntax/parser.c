@@ -1,5 +1,7 @@
 // parser.c — the parser's tools, and a template from text to tree.
+#define _GNU_SOURCE
 #include "base/alloc.h"
+#include "base/plain_locale.h"
 #include "text/jinja/syntax/node.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,8 +83,7 @@ const str *fr_jinja_expect_name(parser *p) {
 
 // ---- the whole
 
-fr_status fr_jinja_open(fr_jinja **out, const char *text, size_t bytes, fr_error *err) {
-    *out = NULL;
+static fr_status open_program(fr_jinja **out, const char *text, size_t bytes, fr_error *err) {
     if (bytes > FR_JINJA_MAX_TEMPLATE)
         return fr_fail(err, FR_EDATA, "chat template: expected at most %d bytes, found %zu",
                        FR_JINJA_MAX_TEMPLATE, bytes);
@@ -106,6 +107,14 @@ fr_status fr_jinja_open(fr_jinja **out, const char *text, size_t bytes, fr_error
     }
     *out = t;
     return FR_OK;
+}
+
+fr_status fr_jinja_open(fr_jinja **out, const char *text, size_t bytes, fr_error *err) {
+    const fr_plain_locale l = fr_plain_locale_set();
+    *out = NULL;
+    const fr_status st = open_program(out, text, bytes, err);
+    fr_plain_locale_restore(l);
+    return st;
 }
 
 void fr_jinja_close(fr_jinja *t) {

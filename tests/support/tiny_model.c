@@ -132,7 +132,7 @@ static void add_config(maker *m) {
     add_u32(m, "rope.dimension_count", o->head_dim);
     add_u32(m, "context_length", o->n_ctx);
     add_f32(m, "attention.layer_norm_rms_epsilon", 1e-5f);
-    add_f32(m, "rope.freq_base", 10000);
+    add_f32(m, "rope.freq_base", o->rope_base > 0 ? o->rope_base : 10000);
     if (o->window) add_u32(m, "attention.sliding_window", o->window);
     if (is(m, "gemma3")) add_u32(m, "attention.sliding_window_pattern", o->global_every);
     if (is(m, "phi3"))

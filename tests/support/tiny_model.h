@@ -19,6 +19,7 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
     int head_dim;     // [d / n_head]
     int n_ctx;        // context_length [512]
     int n_ctx_short;  // phi3: LongRoPE, whose long table counts beyond so many tokens [none]
+    float rope_base;  // [10000]
     int window;       // sliding window [gemma3: 24; phi3 and llama: none]
     int global_every; // gemma3: every such layer sees everything [2]
     int n_padding;    // rows of the embedding beyond the tokens [0]

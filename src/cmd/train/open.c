@@ -156,6 +156,7 @@ static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
                                       .depth = t->args->depth,
                                       .max_rows = max_rows,
                                       .seed = t->args->seed,
+                                      .rope_base = t->init.rope_base,
                                       .options = t->settings.item};
     fr_status st = heard(err);
     if (!st) st = t->method->open(&t->learner, &config, err);

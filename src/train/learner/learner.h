@@ -79,6 +79,7 @@ typedef struct fr_learner_config {
     int depth;    // 0: the method's default
     int max_rows; // of a batch
     uint64_t seed;
+    float rope_base;            // of the block that the pack of --init gives; 0: it gives none
     const char *const *options; // KEY=VALUE list of the method's own, NULL-terminated; or NULL
 } fr_learner_config;
 

@@ -206,7 +206,8 @@ static fr_chimera_head add_heads(fr_chimera_learner *m, int k) {
 
 static void add_params(fr_chimera_learner *m, const fr_learner_config *config) {
     const fr_chimera_options *o = &m->options;
-    const fr_unrolled_options block = {.ffn = o->ffn, .depth = o->depth + 1};
+    const fr_unrolled_options block = {
+        .ffn = o->ffn, .depth = o->depth + 1, .rope_base = config->rope_base};
     fr_unrolled_shape shape =
         fr_unrolled_shape_of(&block, &config->target->config, config->max_rows);
     shape.given = true;

@@ -273,6 +273,7 @@ static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const char *
                               .vocab = config->vocab,
                               .gemm = config->gemm};
     fr_status st = fr_unrolled_read_options(&m->options, kind, config->depth, config->options, err);
+    m->options.rope_base = config->rope_base;
     m->learner.depth = m->options.depth;
     m->learner.settled = fr_unrolled_settled(&m->options);
     // A step turns all entries of a row at once, so what it does grows with the width.

@@ -26,7 +26,8 @@ typedef struct fr_unrolled_options {
     float feed;    // share of bases whose steps after the first read the real tokens
     fr_unrolled_init init;
     int depth;
-    bool rise;                       // fewer steps at first: fr_unrolled_steps
+    float rope_base; // of the block; 0: the target's where init takes its layer, else 10000
+    bool rise;       // fewer steps at first: fr_unrolled_steps
     int n_taps, taps[FR_SHARD_TAPS]; // layers whose residuals make a state; n_layer: the final one
 } fr_unrolled_options;
 

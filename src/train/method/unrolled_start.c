@@ -133,6 +133,11 @@ static bool takes_layer(const fr_unrolled_options *o) {
     return o->init == FR_UNROLLED_TARGET || o->init == FR_UNROLLED_LAST_LAYER;
 }
 
+static float rope_base_of(const fr_unrolled_options *o, const fr_config *t) {
+    if (o->rope_base > 0) return o->rope_base;
+    return takes_layer(o) ? t->rope_base : 10000;
+}
+
 fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_config *t,
                                        int max_rows) {
     return (fr_unrolled_shape){.d = t->d,
@@ -140,7 +145,7 @@ fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_co
                                .n_kv = t->n_kv,
                                .head_dim = t->head_dim,
                                .d_ff = o->ffn ? o->ffn : default_ffn(t->d),
-                               .rope_base = takes_layer(o) ? t->rope_base : 10000,
+                               .rope_base = rope_base_of(o, t),
                                .token = !o->pure,
                                .null = o->kind == FR_UNROLLED_HIDDEN_STATE && !o->pure,
                                .taps = o->n_taps,

@@ -663,6 +663,60 @@ static void what_a_pack_does_not_give_is_fitted(void **state) {
     }
 }
 
+enum { TURNED = 500000 };
+
+// A target that is turned by another RoPE base than blocks by themselves, and shards of it.
+static void make_turned_target(void) {
+    char path[128];
+    fr_error err;
+    fr_gguf *g;
+    fr_shard_format f = {.d = 64, .top = 8};
+    snprintf(path, sizeof path, "%s", path_of("turned.gguf"));
+    assert_int_equal(
+        fr_tiny_write(&(fr_tiny_options){.n_layer = 2, .rope_base = TURNED}, path, &err), FR_OK);
+    assert_int_equal(fr_gguf_open(&g, path, &err), FR_OK);
+    f.n_vocab = (int)fr_gguf_tensor_find(g, "token_embd.weight")->ne[1];
+    fr_gguf_fingerprint(g, f.target);
+    fr_gguf_close(g);
+    assert_int_equal(make_shards(path_of("turned"), &f, 1, 20, &err), FR_OK);
+}
+
+static float rope_base_of(const char *pack) {
+    fr_gguf *g;
+    fr_error err;
+    float base;
+    if (fr_gguf_open(&g, path_of(pack), &err)) fail_msg("%s", err.text);
+    if (fr_gguf_get_f32(g, "forerun.rope_base", &base, &err)) fail_msg("%s", err.text);
+    fr_gguf_close(g);
+    return base;
+}
+
+// Its attention was learned for those angles.
+static void a_block_keeps_its_rope_base(void **state) {
+    static const struct {
+        const char *method, *pack, *set, *from;
+        float base;
+    } lines[] = {{"eagle", "own.gguf", "--set init=last-layer", NULL, TURNED},
+                 {"eagle", "own-eagle.gguf", "", "own.gguf", TURNED},
+                 {"hidden-state", "own-state.gguf", "", "own-eagle.gguf", TURNED},
+                 {"chimera", "own-chimera.gguf", "", "own-state.gguf", TURNED},
+                 {"eagle", "own-last.gguf", "", "own-chimera.gguf", TURNED},
+                 {"eagle", "usual.gguf", "", NULL, 10000},
+                 {"eagle", "usual-eagle.gguf", "--set init=last-layer", "usual.gguf", 10000}};
+    (void)state;
+    make_turned_target();
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char init[160] = "";
+        if (lines[i].from) snprintf(init, sizeof init, "--init %s", path_of(lines[i].from));
+        snprintf(line, sizeof line,
+                 "train %s -m %s/turned.gguf --data %s/turned -o %s/%s -t 1 --vocab 320 "
+                 "--batch-rows 128 --steps 1 -q --set ffn=32 %s %s",
+                 lines[i].method, folder, folder, folder, lines[i].pack, lines[i].set, init);
+        if (run_line(s, line)) fail_msg("%s: %s", line, s->err);
+        assert_true(rope_base_of(lines[i].pack) == lines[i].base);
+    }
+}
+
 // A medusa's heads mean nothing to a block: it begins as ever, but for the tokens that it drafts.
 static void a_pack_of_another_drafter_gives_its_vocabulary(void **state) {
     double loss[2], vocab[2];
@@ -824,6 +878,7 @@ int main(void) {
         cmocka_unit_test(a_pack_is_what_another_training_begins_with),
         cmocka_unit_test(a_damaged_pack_is_refused_by_all),
         cmocka_unit_test(what_a_pack_does_not_give_is_fitted),
+        cmocka_unit_test(a_block_keeps_its_rope_base),
         cmocka_unit_test(a_pack_of_another_drafter_gives_its_vocabulary),
         cmocka_unit_test(prompts_become_packs_that_draft),
         cmocka_unit_test(other_answers_are_not_taken_over),

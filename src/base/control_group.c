@@ -117,3 +117,9 @@ void fr_control_group_read(fr_control_group *g, const char *root) {
     each_level(g, root, "cpu", cpus_1);
     each_level(g, root, "memory", memory_1);
 }
+
+uint64_t fr_control_group_room(const fr_control_group *g, uint64_t memory) {
+    if (!g->memory) return memory;
+    const uint64_t left = g->memory > g->memory_used ? g->memory - g->memory_used : 0;
+    return memory && memory < left ? memory : left;
+}

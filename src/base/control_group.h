@@ -12,5 +12,8 @@ typedef struct fr_control_group {
 // Both versions of control groups, and every group up to the root: the tightest limits count.
 // `root` as in system_file.h. Cannot fail: what is not readable limits nothing.
 void fr_control_group_read(fr_control_group *g, const char *root);
+// Bytes that the groups leave this process of `memory` bytes of the machine. Where it is not known
+// how many those are (0), what the groups leave.
+uint64_t fr_control_group_room(const fr_control_group *g, uint64_t memory);
 
 #endif

@@ -109,6 +109,18 @@ static void the_tightest_group_of_version_2_counts(void **state) {
     assert_int_equal(g.memory_used, 2000);
 }
 
+static void a_group_leaves_what_it_grants_and_has_not_used(void **state) {
+    static const struct {
+        uint64_t granted, used, machine, room;
+    } cases[] = {{0, 0, 100, 100},    {8, 3, 100, 5}, {200, 50, 100, 100},
+                 {200, 150, 100, 50}, {8, 9, 100, 0}, {8, 3, 0, 5}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g = (fr_control_group){.memory = cases[i].granted, .memory_used = cases[i].used};
+        assert_int_equal(fr_control_group_room(&g, cases[i].machine), cases[i].room);
+    }
+}
+
 static void groups_of_version_1_are_read_by_controller(void **state) {
     (void)state;
     put_text(at_home("proc/self/cgroup"), "4:memory:/m/n\n2:cpu,cpuacct:/c\n1:name=systemd:/x\n");
@@ -146,6 +158,7 @@ int main(void) {
         cmocka_unit_test_setup(broken_files_say_nothing, set_up),
         cmocka_unit_test_setup(the_tightest_group_of_version_2_counts, set_up),
         cmocka_unit_test_setup(groups_of_version_1_are_read_by_controller, set_up),
+        cmocka_unit_test(a_group_leaves_what_it_grants_and_has_not_used),
         cmocka_unit_test_setup(a_key_is_a_whole_word, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);

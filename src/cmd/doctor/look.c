@@ -20,10 +20,7 @@ void fr_doctor_look(fr_doctor_machine *m) {
 }
 
 uint64_t fr_doctor_memory(const fr_doctor_machine *m) {
-    const uint64_t limit = m->group.memory, used = m->group.memory_used;
-    const uint64_t group = limit > used ? limit - used : 0;
-    if (!m->group.memory) return m->system.available;
-    return m->system.available && m->system.available < group ? m->system.available : group;
+    return fr_control_group_room(&m->group, m->system.available);
 }
 
 // Four times the last cache, but no more than a quarter of what is free.

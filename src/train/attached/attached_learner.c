@@ -1,5 +1,6 @@
 #include "train/attached/attached_learner.h"
 #include "base/alloc.h"
+#include "base/control_group.h"
 #include "decode/draw/sampler.h"
 #include "train/learner/tally.h"
 #include <assert.h>
@@ -202,10 +203,12 @@ static fr_status take_memory(fr_attached_learner *a, fr_error *err) {
                : fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", rows);
 }
 
-// A third of the machine's memory may go into weights as floats.
+// A third of what this process may have of the memory goes into weights as floats, at most.
 static bool has_room(const fr_model *m, int from) {
-    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    return (double)fr_trunk_weight_bytes(m, from) < memory / 3;
+    const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    fr_control_group group;
+    fr_control_group_read(&group, "");
+    return fr_trunk_weight_bytes(m, from) < fr_control_group_room(&group, all) / 3;
 }
 
 fr_status fr_attached_learner_open(fr_attached_learner *a, const fr_learner_config *config,

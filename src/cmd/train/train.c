@@ -90,9 +90,9 @@ static const fr_option options[] = {
 static const fr_option learning[] = {
     {"depth",      0,   FR_OPT_INT,   AT(depth),      "K", NULL, "the drafter's own", "tokens that it learns to draft", 1, FR_DEPTHS, NULL},
     {"vocab",      0,   FR_OPT_INT,   AT(vocab),      "N", "8192", NULL, "tokens that it can draft, the most frequent of the answers", 1, 1 << 24, NULL},
-    {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", NULL, "the drafter's own: 1024, 512 where rows are attached to the target", "rows of a batch; longer texts are cut", 16, 1 << 20, NULL},
+    {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", NULL, "the drafter's own: 1024, 512 where rows are attached to the target", "rows of a batch, of 256 texts at most; longer texts are cut", 16, 1 << 20, NULL},
     {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "batches per step (gradient accumulation)", 1, 1 << 16, NULL},
-    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: 0.002 of medusa, 0.25 over the width of chains", "highest learning rate: it rises over the first 2 % and falls along a cosine", 0, 10, NULL},
+    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: medusa, early-exit 0.002; eagle, hidden-state 0.25 / width; chimera 0.15 / width, a quarter of that with own-heads; ppd 0.2 x the size of an embedding's entries; hidden-transfer 0.0002, 0.001 with start=identity", "highest learning rate: it rises over the first 2 % and falls along a cosine", 0, 10, NULL},
     {"lr-end",     0,   FR_OPT_FLOAT, AT(lr_end),     "X", "0.1", NULL, "share of --lr that is left at the end", 0, 1, NULL},
     {"average",    0,   FR_OPT_FLOAT, AT(average),    "X", "0", NULL, "average the parameters over this last share of the training; the mean is judged and kept", 0, 0.5, NULL},
     {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},

@@ -1,8 +1,8 @@
 // batches.h — the order in which samples are learned: batches of a bounded number of rows.
 //
 // Every epoch is a permutation of its own, a function of (seed, epoch); a batch takes the next
-// samples of it as long as they fit and ends with the epoch. So (epoch, at) says all about where a
-// training stands in its data.
+// samples of it as long as they fit, FR_BATCH_SAMPLES at most, and ends with the epoch. So (epoch,
+// at) says all about where a training stands in its data.
 #ifndef FR_TRAIN_LEARNER_BATCHES_H
 #define FR_TRAIN_LEARNER_BATCHES_H
 #include "train/data/dataset.h"

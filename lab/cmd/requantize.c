@@ -23,6 +23,31 @@ static bool is_matrix(const fr_gguf_tensor *t) {
     return t->n_dims == 2 && t->type != FR_TYPE_F16;
 }
 
+// The first matrix whose name begins with these `n` bytes; NULL: there is none.
+static const fr_gguf_tensor *first_matrix(const fr_gguf *pack, const char *begin, size_t n) {
+    for (size_t i = 0; i < fr_gguf_n_tensors(pack); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(pack, i);
+        if (is_matrix(t) && !strncmp(begin, t->name, n)) return t;
+    }
+    return NULL;
+}
+
+// A name that was mistyped would leave the pack as it is. FR_EARG.
+static fr_status check_names(const fr_gguf *pack, const char *words, fr_error *err) {
+    const fr_gguf_tensor *any = first_matrix(pack, "", 0);
+    for (const char *at = words; at;) {
+        const size_t n = strcspn(at, ",");
+        if (!n || !first_matrix(pack, at, n))
+            return fr_fail(err, FR_EARG,
+                           "--only: expected beginnings of matrices' names%s%s, found '%.*s', "
+                           "which none of %s has",
+                           any ? ", such as " : "", any ? any->name : "", (int)n, at,
+                           fr_gguf_path(pack));
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return FR_OK;
+}
+
 static fr_status change(fr_gguf_writer *w, const fr_gguf_tensor *t, fr_type type, fr_error *err) {
     const int64_t cols = t->ne[0], rows = t->ne[1];
     float *x = fr_alloc_array((size_t)rows, (size_t)cols * sizeof *x);
@@ -96,7 +121,7 @@ static fr_status requantize(const fr_cmd_args *args, fr_error *err) {
     if (st) return st;
     if ((st = check_pack(pack, &why)))
         fr_fail(err, st, "%s: %s", args->init, why.text);
-    else
+    else if (!(st = check_names(pack, args->only, err)))
         st = write_pack(pack, args, err);
     fr_gguf_close(pack);
     return st;

@@ -173,6 +173,18 @@ static void a_pack_is_made_smaller(void **state) {
     assert_int_equal(tensors_of("f32"), vectors + 1);
 }
 
+static void a_name_that_no_matrix_has_is_refused(void **state) {
+    static const char *const names[] = {"meduza", "blk.0.attn_q,meduza", "blk.0.attn_norm", ","};
+    const char *pack = FR_SOURCE_DIR "/packs/smollm2-135m-eagle.gguf";
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(line, sizeof line, "requantize --init %s --only %s -o %s/none.gguf", pack,
+                 names[i], folder);
+        expect(2, i < 2 ? "found 'meduza'" : "expected beginnings of matrices' names, such as");
+        assert_int_not_equal(access(in_folder("none.gguf"), F_OK), 0);
+    }
+}
+
 static void what_is_no_pack_is_refused(void **state) {
     (void)state;
     const char *pack = FR_SOURCE_DIR "/packs/smollm2-135m-eagle.gguf";
@@ -242,6 +254,7 @@ int main(void) {
         cmocka_unit_test(a_search_makes_a_pack_that_drafts),
         cmocka_unit_test(a_search_refuses_what_only_learning_has),
         cmocka_unit_test(a_pack_is_made_smaller),
+        cmocka_unit_test(a_name_that_no_matrix_has_is_refused),
         cmocka_unit_test(what_is_no_pack_is_refused),
         cmocka_unit_test(damaged_packs_are_refused),
         cmocka_unit_test(an_output_has_one_writer),

@@ -33,9 +33,9 @@ typedef struct search {
 
 static const fr_learner_method METHOD = {.name = "layer-skip", .passes = true, .batch_rows = 1024};
 
-static fr_status read_settings(const fr_training *t, settings *s, fr_error *err) {
+static fr_status read_settings(const fr_cmd_args *args, settings *s, fr_error *err) {
     *s = (settings){.places = 32, .sets = 150};
-    for (const char *const *o = t->args->settings.item; *o; o++) {
+    for (const char *const *o = args->settings.item; *o; o++) {
         if (!strncmp(*o, "search=", 7)) s->bayes = !strcmp(*o, "search=bayes");
         if (strcmp(*o, "search=bayes") != 0 && strcmp(*o, "search=greedy") != 0 &&
             !fr_setting_int(*o, "places", 4, 256, &s->places) &&
@@ -48,13 +48,9 @@ static fr_status read_settings(const fr_training *t, settings *s, fr_error *err)
     return FR_OK;
 }
 
-static fr_status check_line(search *s, fr_error *err) {
-    const fr_training *t = &s->training;
-    if (t->args->resume)
-        return fr_fail(err, FR_EARG, "--resume: a search is not gone on with; it begins anew");
-    if (t->comm.n > 1)
-        return fr_fail(err, FR_EARG, "train layer-skip: expected one process, found %d", t->comm.n);
-    return read_settings(t, &s->set, err);
+static fr_status check_alone(const fr_training *t, fr_error *err) {
+    if (t->comm.n == 1) return FR_OK;
+    return fr_fail(err, FR_EARG, "train layer-skip: expected one process, found %d", t->comm.n);
 }
 
 // ---------------------------------------------------------------- judging
@@ -77,7 +73,8 @@ static bool watch(void *user, const fr_skip_search *found) {
     search *s = user;
     fr_training *t = &s->training;
     const uint64_t steps = t->args->steps;
-    const double seconds = fr_seconds() - s->start, all = 0.95 * (t->seconds - t->prepared);
+    const double seconds = fr_seconds() - s->start;
+    const double all = 0.95 * fr_skip_seconds(t->seconds, t->prepared);
     char what[96];
     uint64_t total = steps;
     if (!steps && seconds > 0)
@@ -163,8 +160,9 @@ static fr_status open_benches(search *s, fr_error *err) {
 
 static fr_status run_search(search *s, const fr_cmd_args *args, fr_error *err) {
     fr_training *t = &s->training;
-    fr_status st = fr_training_begin(t, args, &METHOD, err);
-    if (!st) st = check_line(s, err);
+    fr_status st = read_settings(args, &s->set, err);
+    if (!st) st = fr_training_begin(t, args, &METHOD, err);
+    if (!st) st = check_alone(t, err);
     if (!st) st = fr_training_read(t, err);
     if (!st) st = fr_training_open_vocab(t, err);
     fr_progress_clear(&t->phase);
@@ -233,7 +231,10 @@ static const char *const of_learning[] = {"lr",      "lr-end",          "depth",
                                           "average", "shares",          "judgements", "patience",
                                           "type",    "checkpoint-every"};
 
-static int check_options(const fr_parsed *parsed) {
+static int check_options(const fr_cmd_args *args, const fr_parsed *parsed) {
+    if (args->resume)
+        return fr_cmd_usage("train", "--resume: a search is not gone on with; without this option "
+                                     "it begins anew");
     for (size_t i = 0; i < sizeof of_learning / sizeof *of_learning; i++)
         if (fr_option_given(&lab_cmd_train.table, parsed, of_learning[i]))
             return fr_cmd_usage("train",
@@ -245,7 +246,7 @@ static int check_options(const fr_parsed *parsed) {
 
 static int train_layer_skip(const fr_cmd_args *args, const fr_parsed *parsed) {
     int code = fr_training_check_line(args);
-    if (!code) code = check_options(parsed);
+    if (!code) code = check_options(args, parsed);
     if (code) return code;
     fr_error err = {0};
     search *s = calloc(1, sizeof *s);

@@ -157,3 +157,7 @@ fr_status fr_skip_bayes(fr_skip_search *s, int most, uint64_t seed, fr_error *er
     fr_gauss_close(&g);
     return FR_OK;
 }
+
+double fr_skip_seconds(double all, double prepared) {
+    return fmax(all - prepared, 0.1 * all);
+}

@@ -41,4 +41,8 @@ void fr_skip_flip(fr_skip_search *s);
 // `most` judgements (2 or more), begun with the best set and sets near it. FR_ENOMEM.
 fr_status fr_skip_bayes(fr_skip_search *s, int most, uint64_t seed, fr_error *err);
 
+// Of a search by time, in seconds: what the data left of `all`, but a tenth of it however long that
+// took.
+double fr_skip_seconds(double all, double prepared);
+
 #endif

@@ -139,6 +139,10 @@ static void a_search_refuses_what_only_learning_has(void **state) {
                  folder, folder, folder, options[i]);
         expect(2, "is an option of drafters that are learned");
     }
+    snprintf(line, sizeof line,
+             "train layer-skip -m %s/nowhere.gguf --data %s/asked.jsonl -o %s/p --steps 1 --resume",
+             folder, folder, folder);
+    expect(2, "a search is not gone on with");
 }
 
 static int tensors_of(const char *type) {

@@ -160,12 +160,21 @@ static void the_process_passes_through_what_it_saw(void **state) {
     fr_gauss_close(&g);
 }
 
+static void answers_leave_a_search_a_tenth_of_its_time(void **state) {
+    (void)state;
+    assert_true(fr_skip_seconds(100, 0) == 100);
+    assert_true(fr_skip_seconds(100, 40) == 60);
+    assert_true(fabs(fr_skip_seconds(100, 95) - 10) < 1e-9);
+    assert_true(fabs(fr_skip_seconds(100, 500) - 10) < 1e-9);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elimination_and_flips_find_the_fastest_set),
         cmocka_unit_test(bayesian_optimisation_finds_it_in_few_judgements),
         cmocka_unit_test(a_search_ends_when_told),
         cmocka_unit_test(what_is_left_unjudged_changes_nothing),
+        cmocka_unit_test(answers_leave_a_search_a_tenth_of_its_time),
         cmocka_unit_test(the_process_passes_through_what_it_saw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

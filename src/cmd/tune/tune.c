@@ -146,16 +146,25 @@ static fr_status tune(job *j, fr_error *err) {
     return st;
 }
 
+// Of what ended it after something was measured.
+static int fail_late(const fr_error *why, bool kept) {
+    fr_error late;
+    if (why->code == FR_EINTR) return fr_cmd_fail(why);
+    fr_fail(&late, why->code, "%.400s; what was measured before is %s", why->text,
+            kept ? "shown and kept" : "shown");
+    return fr_cmd_fail(&late);
+}
+
 // If the profile cannot be kept, the results are still shown and the command fails. What was
-// measured before an interrupt is kept and shown too.
+// measured before an interrupt or an error is kept and shown too.
 static int finish(const job *j, fr_status tuned, const fr_error *why) {
     fr_error err = {0};
-    if (tuned && (tuned != FR_EINTR || !j->n_tuned)) return fr_cmd_fail(why);
+    if (tuned && !j->n_tuned) return fr_cmd_fail(why);
     const fr_status st = fr_engine_keep_profile(j->engine, &err);
     const fr_tune_result result = {.engine = j->engine,
                                    .tuned = j->tuned,
                                    .n_tuned = j->n_tuned,
-                                   .interrupted = tuned == FR_EINTR,
+                                   .interrupted = tuned != FR_OK,
                                    .kept = st ? "" : j->engine->profile_path};
     int code = FR_EXIT_DONE;
     if (j->args->json)
@@ -164,7 +173,7 @@ static int finish(const job *j, fr_status tuned, const fr_error *why) {
         fr_tune_print(&result);
     fr_cmd_flush();
     if (st) code = fr_cmd_fail_as(FR_EXIT_FAILED, &err);
-    return tuned ? fr_cmd_fail(why) : code;
+    return tuned ? fail_late(why, !st) : code;
 }
 
 static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
@@ -215,7 +224,8 @@ const fr_cmd fr_cmd_tune = {
          "name: they must read the prompt first, and a short answer may not gain back that "
          "time.\n\nThe predicted speed is computed from the cost of passes, the time of drafting "
          "and the acceptance that was seen; the measured one is by the clock, over the same "
-         "answers. Ctrl-C ends it, and what was measured until then is shown and kept.",
+         "answers. Ctrl-C ends it, as a lack of memory does, and what was measured until then is "
+         "shown and kept.",
      .example = "forerun tune -m models/smollm2-135m.gguf",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},
     run_tune};

@@ -9,7 +9,7 @@ PREFIX = /usr/local
 FUZZ_SECONDS = 60
 FR_WERROR = OFF
 JOBS = 0
-MODELS = $${FR_MODELS:-$$PWD/models}
+MODELS = "$$(realpath -m "$${FR_MODELS:-models}")"
 
 # $(call build_preset,PRESET,FOLDER[,TARGETS]): configure quietly, then build everything or TARGETS.
 jobs = $$(test $(JOBS) -gt 0 && echo $(JOBS) || nproc)
@@ -20,6 +20,9 @@ build_preset = cmake --preset $(1) $(if $(filter deb,$(1)),,-DCMAKE_INSTALL_PREF
 # Tests of a sanitizer build: all but the slow ones; FR_QUICK asks the others for less.
 sanitized_tests = FR_MODELS=$(MODELS) FR_QUICK=1 ctest --test-dir $(1) --output-on-failure \
                   --parallel $(jobs) --label-exclude slow
+
+# Programs find a shared library by the loader's list, which root alone can write.
+ldconfig = test -n "$(DESTDIR)" || test "$$(id -u)" != 0 || ! command -v ldconfig >/dev/null || ldconfig
 
 all: build
 
@@ -42,7 +45,7 @@ run: build ## fetch a small model, answer a prompt with and without drafting, co
 serve: build ## answer OpenAI's API with a small model, at port 8080
 	@tools/get-model.sh smollm2-135m
 	@echo "try: curl localhost:8080/v1/chat/completions -d '{\"messages\":[{\"role\":\"user\",\"content\":\"Name three rivers.\"}]}'"
-	@build/forerun serve -m "$(MODELS)/smollm2-135m.gguf"
+	@build/forerun serve -m $(MODELS)/smollm2-135m.gguf
 
 test: build-all ## run every test
 	@tools/get-model.sh smollm2-135m || echo "make test: going on without the model; its tests skip" >&2
@@ -66,26 +69,29 @@ endurance: packages ## sabotage and random command lines, 15 minutes or HOURS
 	@build/tests/bin/tiny_models build/tests/tiny >tiny_models.log 2>&1 \
 		&& rm tiny_models.log || { cat tiny_models.log >&2; exit 1; }
 	@tests/endurance/endurance.py --minutes $$(awk 'BEGIN { print 60 * $(or $(HOURS),0.25) }') \
-		--models "$(MODELS)" $(if $(SEED),--seed $(SEED))
+		--models $(MODELS) $(if $(SEED),--seed $(SEED))
 
 bench: build-all ## time the kernels, and passes of 1 to 64 rows
 	@build/tests/bin/checkkern --bench
 	@tools/get-model.sh smollm2-135m
-	@build/forerun curve -m "$(MODELS)/smollm2-135m.gguf"
+	@build/forerun curve -m $(MODELS)/smollm2-135m.gguf
 
 papers: lab ## what tables of docs/papers are made from: PROMPTS='FILES' [WORK=DIR] [PARTS=NAME,...] [STATUS=1]
-	@bench/papers/papers.py --models "$(MODELS)" --prompts "$(PROMPTS)" --work "$(or $(WORK),papers-work)" \
+	@bench/papers/papers.py --models $(MODELS) --prompts "$(PROMPTS)" --work "$(or $(WORK),papers-work)" \
 		$(if $(PARTS),--parts "$(PARTS)") $(if $(STATUS),--status)
 
 get-model: packages ## fetch a model: make get-model NAME=smollm2-135m
 	@tools/get-model.sh "$(NAME)"
 
 install: build ## install into PREFIX (default /usr/local)
-	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@umask 022; DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 	@mv -f build/install_manifest.txt build/installed.txt
+	@$(ldconfig)
 
 uninstall: ## remove what the last make install put there
 	@tools/uninstall.sh build/installed.txt "$(DESTDIR)"
+	@rm build/installed.txt
+	@$(ldconfig)
 
 deb: ## build Debian's packages, build-deb/*.deb
 	@tools/install-packages.sh deb

@@ -37,7 +37,7 @@ find "$source" -name __pycache__ -exec rm -rf {} +
 cp -L "$library" "$source/forerun/libforerun.so.0"
 strip --strip-unneeded --remove-section=.note.gnu.build-id --remove-section=.comment "$source/forerun/libforerun.so.0"
 
-cp "$root/LICENSE" "$source/licenses/LICENSE"
+cp "$root/LICENSE" "$root/THIRD_PARTY.md" "$source/licenses"
 for package in libpcre2-8-0 libsqlite3-0 libjansson4; do
     terms=/usr/share/doc/$package/copyright
     [ -e "$terms" ] || fail "$terms is missing: the licence of a library that the wheel brings along"

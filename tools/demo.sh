@@ -45,6 +45,8 @@ for mode in $drafter none; do
         echo
     } >"$work/$mode.answer"
 done
+LC_ALL=C # a decimal point
+export LC_ALL
 number() { sed -n "s/.*[^a-z_\\\\]\"$2\": *\([0-9.]*\).*/\1/p" "$work/$1.line"; }
 fast=$(number $drafter tok_s) plain=$(number none tok_s)
 for mode in $drafter none; do

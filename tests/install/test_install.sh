@@ -7,10 +7,10 @@
     echo "SKIP no shared library in this build"
     exit 0
 }
-prefix=/opt/the-prefix
+prefix="/opt/the prefix"
 stage=$work/stage
 tree=$stage$prefix
-DESTDIR=$stage cmake --install "$FR_BUILD_DIR" --prefix $prefix >"$work/log" 2>&1 || {
+DESTDIR=$stage cmake --install "$FR_BUILD_DIR" --prefix "$prefix" >"$work/log" 2>&1 || {
     cat "$work/log"
     complain "cmake --install"
     exit 1
@@ -19,6 +19,9 @@ cp "$FR_BUILD_DIR/install_manifest.txt" "$work/list" # as make install does
 
 # --- the files -------------------------------------------------------------------------------------
 find "$stage" ! -type d | sed "s|^$stage||" | LC_ALL=C sort >"$work/there"
+for file in LICENSE THIRD_PARTY.md; do
+    cmp "$FR_SOURCE_DIR/$file" "$tree/share/doc/forerun/$file" || complain "$file"
+done
 grep -v "^$prefix/" "$work/there" && complain "files outside the prefix"
 lib=$(dirname "$(find "$tree" -name libforerun.a)")
 version=$(sed -n 's/^#define FR_VERSION "\(.*\)"/\1/p' "$FR_SOURCE_DIR/include/forerun.h")
@@ -44,7 +47,7 @@ for example in "$FR_SOURCE_DIR"/examples/*.*; do
 done
 unit=$tree/lib/systemd/system/forerun.service
 # shellcheck disable=SC2016
-grep -Fxq "ExecStart=$prefix/bin/forerun serve -m "'${FORERUN_MODEL} $FORERUN_FLAGS' "$unit" || complain "$unit"
+grep -Fxq "ExecStart=\"$prefix/bin/forerun\" serve -m "'${FORERUN_MODEL} $FORERUN_FLAGS' "$unit" || complain "$unit"
 grep '@' "$unit" "$lib/pkgconfig/forerun.pc" && complain "a template has holes"
 
 # --- packs -----------------------------------------------------------------------------------------
@@ -77,14 +80,14 @@ fi
 pc() {
     PKG_CONFIG_PATH=$lib/pkgconfig pkg-config "$@" forerun
 }
-[ "$(pc --variable=prefix)" = $prefix ] || complain "prefix of forerun.pc"
+[ "$(pc --variable=prefix)" = "$prefix" ] || complain "prefix of forerun.pc"
 [ "$(pc --variable=libdir)" = "${lib#"$stage"}" ] || complain "libdir of forerun.pc"
-[ "$(pc --variable=includedir)" = $prefix/include ] || complain "includedir of forerun.pc"
+[ "$(pc --variable=includedir)" = "$prefix/include" ] || complain "includedir of forerun.pc"
 [ "$(pc --modversion)" = "$version" ] || complain "version of forerun.pc"
 if command -v cc >/dev/null; then
-    # shellcheck disable=SC2046
-    cc "$tree/share/doc/forerun/examples/complete.c" \
-        $(PKG_CONFIG_SYSROOT_DIR=$stage pc --cflags --libs) -o "$work/complete" || complain "complete.c"
+    # In a Makefile or a script: the shell reads what pkg-config prints.
+    eval "cc '$tree/share/doc/forerun/examples/complete.c' \
+        $(PKG_CONFIG_SYSROOT_DIR=$stage pc --cflags --libs) -o '$work/complete'" || complain "complete.c"
     LD_LIBRARY_PATH=$lib "$work/complete" no-such-file.gguf x 2>"$work/why"
     grep -q 'no-such-file.gguf' "$work/why" || complain "complete gives no sentence"
 else

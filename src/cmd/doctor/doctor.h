@@ -29,7 +29,8 @@ typedef struct fr_doctor_machine {
 typedef struct fr_doctor_folder {
     char path[FR_PACK_PATH];
     bool found;
-    int n; // packs in it
+    int fault; // errno where it is there and cannot be read; 0: none
+    int n;     // packs in it
 } fr_doctor_folder;
 
 typedef struct fr_doctor_pack {

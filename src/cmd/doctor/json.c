@@ -59,8 +59,9 @@ static json_t *packs_json(const fr_doctor *d) {
     json_t *folders = json_array(), *packs = json_array();
     for (int i = 0; folders && i < d->packs.n_folders; i++) {
         const fr_doctor_folder *f = &d->packs.folder[i];
-        json_array_append_new(folders, json_pack("{s:o, s:b, s:i}", "path", text(f->path), "found",
-                                                 (int)f->found, "packs", f->n));
+        json_array_append_new(folders, json_pack("{s:o, s:b, s:i, s:s*}", "path", text(f->path),
+                                                 "found", (int)f->found, "packs", f->n, "fault",
+                                                 f->fault ? strerror(f->fault) : NULL));
     }
     for (int i = 0; packs && i < d->packs.n; i++) {
         const fr_doctor_pack *p = &d->packs.pack[i];

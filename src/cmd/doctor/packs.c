@@ -2,8 +2,10 @@
 // counts once.
 #include "cmd/doctor/doctor.h"
 #include "draft/pack/speed.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct search {
     fr_doctor_packs *packs;
@@ -32,6 +34,8 @@ static void add_folder(void *user, const char *folder) {
     fr_doctor_folder *f = &packs->folder[packs->n_folders];
     char *real = realpath(folder, NULL);
     *f = (fr_doctor_folder){.found = real};
+    if (!real ? errno != ENOENT && errno != ENOTDIR : access(real, R_OK | X_OK) != 0)
+        f->fault = errno;
     snprintf(f->path, sizeof f->path, "%s", real ? real : folder);
     free(real);
     for (int i = 0; i < packs->n_folders; i++)

@@ -100,7 +100,9 @@ static void print_folders(const fr_doctor_packs *packs) {
         const fr_doctor_folder *f = &packs->folder[i];
         fputs("  ", stdout);
         put(f->path);
-        if (f->found)
+        if (f->fault)
+            printf(": %s\n", strerror(f->fault));
+        else if (f->found)
             printf(": %d pack%s\n", f->n, plural(f->n));
         else
             puts(": no such folder");

@@ -57,7 +57,8 @@ static void bash_values(const fr_program *p, const fr_command *c, FILE *out) {
             if (o->short_name) fprintf(out, " | %s:-%c", c->name, o->short_name);
             fputs(") ", out);
             if (o->kind == FR_OPT_FILE) {
-                fputs("COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames", out);
+                fputs("mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); compopt -o filenames",
+                      out);
             } else if (o->kind == FR_OPT_MODEL || o->kind == FR_OPT_SPEC) {
                 fprintf(out, "_%s_%s", p->name, o->kind == FR_OPT_SPEC ? "spec" : "model");
             } else if (o->kind == FR_OPT_ENUM) {
@@ -160,7 +161,8 @@ void fr_option_bash(const fr_program *p, FILE *out) {
         fputs("' -- \"$cur\")) ;;\n", out);
     }
     fputs("    esac\n    if [ ${#COMPREPLY[@]} -eq 0 ]; then\n"
-          "        COMPREPLY=($(compgen -f -- \"$cur\")); compopt -o filenames\n    fi\n}\n",
+          "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); compopt -o filenames\n    "
+          "fi\n}\n",
           out);
     bash_words(p, out);
     fprintf(out, "complete -F _%s %s\n", p->name, p->name);
@@ -282,8 +284,7 @@ static void fish_specs(const fr_program *p, FILE *out) {
 }
 
 static void fish_option(const fr_program *p, const fr_command *c, const fr_option *o, FILE *out) {
-    fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s' -l %s", p->name, c->name,
-            o->name);
+    fprintf(out, "complete -c %s -n '__%s_is %s' -l %s", p->name, p->name, c->name, o->name);
     if (o->short_name) fprintf(out, " -s %c", o->short_name);
     if (o->kind == FR_OPT_FILE || o->kind == FR_OPT_MODEL) fputs(" -r -F", out);
     if (o->kind == FR_OPT_MODEL) fprintf(out, " -a '(%s models --names 2>/dev/null)'", p->name);
@@ -302,8 +303,8 @@ static void fish_option(const fr_program *p, const fr_command *c, const fr_optio
 static void fish_words(const fr_program *p, const fr_command *c, FILE *out) {
     fr_word word;
     for (int i = 0; c->words && c->words(i, &word); i++) {
-        fprintf(out, "complete -c %s -n '__fish_seen_subcommand_from %s' -f -a %s -d ", p->name,
-                c->name, word.name);
+        fprintf(out, "complete -c %s -n '__%s_is %s' -f -a %s -d ", p->name, p->name, c->name,
+                word.name);
         fish_text(word.what, out);
         putc('\n', out);
     }
@@ -311,6 +312,11 @@ static void fish_words(const fr_program *p, const fr_command *c, FILE *out) {
 
 void fr_option_fish(const fr_program *p, FILE *out) {
     fprintf(out, "# fish completion for %s\n", p->name);
+    // Whether the command is this one; the same word may be a value behind another.
+    fprintf(out,
+            "function __%s_is\n    set -l line (commandline -opc)\n"
+            "    test (count $line) -ge 2; and test $line[2] = $argv[1]\nend\n",
+            p->name);
     fish_specs(p, out);
     for (const fr_command *const *c = p->commands; *c; c++) {
         if ((*c)->hidden) continue;

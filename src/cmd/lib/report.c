@@ -104,8 +104,8 @@ int fr_cmd_end_output(int code) {
 
 bool fr_cmd_colored(int when, FILE *out) {
     if (when != FR_COLOR_AUTO) return when == FR_COLOR_ALWAYS;
-    const char *no = getenv("NO_COLOR");
-    return isatty(fileno(out)) && !(no && *no);
+    const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    return isatty(fileno(out)) && !(no && *no) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 size_t fr_cmd_peak_bytes(void) {

@@ -35,7 +35,7 @@ for name in $trained; do
     grep -q "^  $name " "$work/train" || complain "train --help does not list $name"
     roff=$(echo "$name" | sed 's/-/\\\\-/g')
     grep -q "^.B $roff\$" "$work/forerun-train.1" || complain "train's page does not list $name"
-    grep -q "seen_subcommand_from train' .* $name " "$work/fish" || complain "fish: train $name"
+    grep -q "_forerun_is train' .* $name " "$work/fish" || complain "fish: train $name"
     sed -n '/^_forerun_train_words/,/^}/p' "$work/zsh" | grep -q "'$name:" || complain "zsh: train $name"
 done
 for name in $drafters; do
@@ -74,6 +74,12 @@ if command -v bash >/dev/null; then
     expect a.gguf run --drafter rest : a.
     expect a+b.gguf run --drafter rest : a+b
     expect a.gguf+medusa run --drafter rest : a.gguf+me
+    : >"$work/in/my notes.txt" # one name, of two words
+    expect "my notes.txt" run -f my
+    expect "my notes.txt" run -f "my n"
+    expect "my notes.txt" inspect my
+    [ "$(bash -c '. "$1"; cd "$2"; compopt() { :; }; COMP_WORDS=(forerun run -f my); COMP_CWORD=3
+        _forerun; echo "${#COMPREPLY[@]}"' - "$work/bash" "$work/in")" = 1 ] || complain "bash cuts a name at its space"
     # Names of models are what the program of that name says.
     mkdir -p "$work/home/.lmstudio/models/org/repo" "$work/bin"
     : >"$work/home/.lmstudio/models/org/repo/m-Q4_0.gguf"

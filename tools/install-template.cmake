@@ -18,5 +18,8 @@ get_filename_component(fr_file "${fr_template}" NAME_WLE)
 if(NOT IS_ABSOLUTE "${fr_destination}")
     set(fr_destination "${fr_prefix}/${fr_destination}")
 endif()
+string(RANDOM LENGTH 12 fr_part) # two installs may run at once
+set(fr_work "${fr_work}/install-${fr_part}")
 configure_file("${fr_template}" "${fr_work}/${fr_file}" @ONLY NO_SOURCE_PERMISSIONS)
 file(INSTALL "${fr_work}/${fr_file}" DESTINATION "${fr_destination}")
+file(REMOVE_RECURSE "${fr_work}")

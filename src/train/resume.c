@@ -81,7 +81,7 @@ static fr_status check_sizes(const fr_train *t, const fr_checkpoint *c, fr_error
     return FR_OK;
 }
 
-// A way of another length than the one that was planned: where it is still before the part whose
+// A training of another length than the one that was planned: where it is still before the part whose
 // steps are averaged there is no mean, and a training that ended early goes on.
 static void plan_anew(fr_train *t, const fr_checkpoint *c) {
     fr_train_state *s = &t->state;
@@ -90,7 +90,7 @@ static void plan_anew(fr_train *t, const fr_checkpoint *c) {
                       sizeof length);
     fr_identity_value(c->identity, c->identity_bytes, "length", t->was_length,
                       sizeof t->was_length);
-    if (*t->was_length && strcmp(t->was_length, length) != 0) s->since_best = 0;
+    if (strcmp(t->was_length, length) != 0) s->since_best = 0; // or older ones, which say none
     if (t->mean && fr_train_done(t) <= 1 - t->config.average) s->averaged = 0;
     s->stopped = t->config.patience && s->since_best >= t->config.patience;
 }

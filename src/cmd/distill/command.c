@@ -172,7 +172,7 @@ const fr_cmd fr_cmd_distill = {
          "Answers the user's turns of many conversations in shared passes, which on one "
          "machine gives several times as many tokens per second as one conversation at a time. "
          "Answers have the bytes that 'run' gives: some are greedy, the others drawn with a seed "
-         "that follows from the conversation's id.\n\n"
+         "that follows from what the conversation is known by.\n\n"
          "Answers stream to a file. With --capture, what the model computed for them goes "
          "to a folder of shards that 'train' reads. After an interruption, the same command line "
          "continues both.",

@@ -68,11 +68,15 @@ static size_t find_ids(const fr_ids *ids, size_t from, const int32_t *of, size_t
     return ids->n;
 }
 
-// The most of an answer's n ids that stands at or behind `from`, all or its last ones, as a template
-// may leave thinking out: *to says where. Returns how many; 0: not two of them.
+// The most of an answer's n ids that stands at or behind `from`, all, or its last ones behind the id
+// that is in front of it, as a template may leave thinking out: *to says where. Returns how many; 0:
+// not two of them.
 static size_t find_answer(const fr_ids *ids, size_t from, const int32_t *of, size_t n, size_t *to) {
-    for (; n >= 2; of++, n--)
-        if ((*to = find_ids(ids, from, of, n)) < ids->n) return n;
+    const int32_t before = of[-1];
+    if ((*to = find_ids(ids, from, of, n)) < ids->n) return n;
+    for (of++, n--; n >= 2; of++, n--)
+        for (*to = from; (*to = find_ids(ids, *to, of, n)) < ids->n; (*to)++)
+            if (*to && ids->data[*to - 1] == before) return n;
     return 0;
 }
 
@@ -85,13 +89,14 @@ static void move_marks(fr_conversation *c) {
     size_t same = 0, at = 0;
     while (same < was->n && same < now->n && was->data[same] == now->data[same])
         same++;
+    if (!c->marks_cap) return;
     memset(moved, 0, c->marks_cap);
     memcpy(moved, old, same);
     at = same;
     for (size_t i = same, n; i < was->n; i += n ? n : 1) {
         size_t to;
         n = run_of_marks(old + i, was->n - i);
-        const size_t found = find_answer(now, at, was->data + i, n, &to);
+        const size_t found = n && i ? find_answer(now, at, was->data + i, n, &to) : 0;
         if (!found) continue;
         memset(moved + to, 1, found);
         at = to + found;

@@ -53,7 +53,7 @@ static fr_distill_job job_of(const fr_prompts *set, int number, int item, bool g
         .key = key_of(p), .text = text_of(p), .set = number, .item = item, .given = given};
 }
 
-// Refuses answers of another model; files that were written once do not say whose they are.
+// Refuses answers of another model; files of older versions do not say which one wrote them.
 static fr_status check_model(const json_t *line, int item, const fr_distill_plan *plan,
                              const char *target, fr_error *err) {
     const char *model = json_string_value(json_object_get(line, "model"));
@@ -93,8 +93,8 @@ static void sort_by_key(fr_distill_jobs *d) {
 }
 
 // Conversations whose ids are the same go by their text, all of them: so which of them stands first
-// says nothing.
-static void tell_apart(fr_distill_jobs *d) {
+// says nothing. The first answer of an id that was captured under it keeps it.
+static void tell_apart(fr_distill_jobs *d, const fr_shards *present) {
     sort_by_key(d);
     for (int first = 0, end; first < d->n; first = end) {
         const uint64_t key = d->job[first].key, text = d->job[first].text;
@@ -102,10 +102,31 @@ static void tell_apart(fr_distill_jobs *d) {
         for (end = first; end < d->n && d->job[end].key == key; end++)
             same = same && d->job[end].text == text;
         if (same) continue;
-        d->same_ids += end - first;
-        for (int i = first; i < end; i++)
-            d->job[i].key = d->job[i].text;
+        const fr_distill_job *kept = NULL;
+        for (int i = first; i < end; i++) {
+            fr_distill_job *j = &d->job[i];
+            const bool answer = j->set == d->n_sets;
+            d->same_ids += !answer;
+            if (answer && !kept && present && fr_shards_has(present, key)) kept = j;
+            if (!answer || !kept || j->text != kept->text) j->key = j->text;
+        }
     }
+}
+
+// Keys of conversations and of the output's answers, which are told apart together; those stay by
+// text.
+static void key_all(fr_distill_jobs *d, fr_distill_job *known, int n_known,
+                    const fr_shards *present) {
+    int n = 0, k = 0;
+    if (n_known) memcpy(d->job + d->n, known, (size_t)n_known * sizeof *known);
+    d->n += n_known;
+    tell_apart(d, present);
+    for (int i = 0; i < d->n; i++) {
+        const bool answer = d->job[i].set == d->n_sets;
+        *(answer ? &known[k++] : &d->job[n++]) = d->job[i];
+    }
+    d->n = n;
+    if (k) qsort(known, (size_t)k, sizeof *known, by_text);
 }
 
 // A conversation that stands there twice is done once, as the first file has it.
@@ -118,16 +139,13 @@ static void drop_doubles(fr_distill_jobs *d) {
     d->n = n;
 }
 
-// Leaves out what the output holds, which takes the key that it has here; without one what was
-// captured. Where answers are written, states that were captured are no answers.
-static void drop_known(fr_distill_jobs *d, const fr_distill_plan *plan, fr_distill_job *known,
+// Leaves out what the output holds; without one what was captured. Where answers are written, states that were captured are no answers.
+static void drop_known(fr_distill_jobs *d, const fr_distill_plan *plan, const fr_distill_job *known,
                        int n_known, const fr_shards *present) {
     int n = 0;
     for (int i = 0; i < d->n; i++) {
         const fr_distill_job *job = &d->job[i];
-        fr_distill_job *there =
-            n_known ? bsearch(job, known, (size_t)n_known, sizeof *known, by_text) : NULL;
-        if (there) there->key = job->key;
+        const bool there = n_known && bsearch(job, known, (size_t)n_known, sizeof *known, by_text);
         if (there || (!plan->output && present && fr_shards_has(present, job->key)))
             d->known++;
         else
@@ -172,7 +190,7 @@ fr_status fr_distill_jobs_list(fr_distill_jobs *d, const fr_distill_plan *plan, 
         for (int i = 0; i < d->set[s].n; i++)
             d->job[d->n++] = job_of(d->set, s, i, plan->answers == FR_ANSWERS_GIVEN);
     if (!st) {
-        tell_apart(d);
+        key_all(d, known, n_known, present);
         drop_doubles(d);
         drop_known(d, plan, known, n_known, present);
         order_all(d, plan->seed);
@@ -200,7 +218,7 @@ fr_status fr_distill_jobs_read(fr_distill_jobs *d, const fr_distill_plan *plan, 
     return st;
 }
 
-// Each answer's tokens and its end.
+// Each answer's tokens and its end, where it was not cut off.
 fr_status fr_distill_jobs_written(const fr_distill_jobs *d, const fr_tokenizer *t, uint64_t *tokens,
                                   fr_error *err) {
     const fr_prompts *there = &d->set[d->n_sets];
@@ -208,15 +226,16 @@ fr_status fr_distill_jobs_written(const fr_distill_jobs *d, const fr_tokenizer *
     fr_status st = FR_OK;
     *tokens = 0;
     for (int i = 0; i < there->n && !st; i++) {
-        const json_t *messages =
-            json_object_get(json_array_get(there->lines, (size_t)i), "messages");
+        const json_t *line = json_array_get(there->lines, (size_t)i);
+        const json_t *messages = json_object_get(line, "messages");
+        const bool cut = json_is_true(json_object_get(line, "cut"));
         for (size_t k = 0; k < json_array_size(messages) && !st; k++) {
             const json_t *m = json_array_get(messages, k), *text = json_object_get(m, "content");
             if (strcmp(json_string_value(json_object_get(m, "role")), "assistant") != 0) continue;
             ids.n = 0;
             st = fr_tokenizer_encode(t, json_string_value(text), json_string_length(text), 0, &ids,
                                      err);
-            *tokens += ids.n + 1;
+            *tokens += ids.n + !(cut && k + 1 == json_array_size(messages));
         }
     }
     fr_ids_free(&ids);

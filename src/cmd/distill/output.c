@@ -20,6 +20,10 @@ fr_status fr_distill_output_open(fr_distill_output *o, const char *path, const c
     if (st || !path) return st;
     st = fr_answers_file_look(&there, path, &why);
     if (st && (st != FR_EDATA || there.lines || !force)) return fr_fail(err, st, "%s", why.text);
+    if (*there.model && strcmp(there.model, model))
+        return fr_fail(err, FR_EDATA,
+                       "%s: answers of another model: expected the fingerprint %s, found %s", path,
+                       model, there.model);
     if (!there.lines) there.end = 0;
     o->path = path;
     snprintf(o->model, sizeof o->model, "%s", model);
@@ -42,7 +46,7 @@ static char *line_of(const fr_distill_output *o, const json_t *asked, const fr_t
     json_t *id = json_object_get(asked, "id");
     json_t *out = json_pack("{s:o, s:O?, s:o, s:s}", "id", id ? json_incref(id) : json_string(""),
                             "task", task, "messages", messages, "model", o->model);
-    if (cut && out) json_object_set_new(out, "cut", json_true());
+    if (cut && json_object_set_new(out, "cut", json_true())) whole = false;
     char *text = whole ? fr_json_compact(out) : NULL;
     json_decref(out);
     return text;

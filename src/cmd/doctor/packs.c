@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct search {
@@ -27,6 +28,15 @@ static void add_pack(void *user, const char *path, const fr_pack *p) {
     pack->speed = fr_pack_speed(p, cost, s->model->layers, s->model->weights);
 }
 
+// Of a folder's real path; NULL: there was none, and errno says why.
+static int fault_of(const char *path) {
+    struct stat s;
+    if (!path) return errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+    if (stat(path, &s)) return errno;
+    if (!S_ISDIR(s.st_mode)) return ENOTDIR;
+    return access(path, R_OK | X_OK) ? errno : 0;
+}
+
 static void add_folder(void *user, const char *folder) {
     const search *s = user;
     fr_doctor_packs *packs = s->packs;
@@ -34,8 +44,7 @@ static void add_folder(void *user, const char *folder) {
     fr_doctor_folder *f = &packs->folder[packs->n_folders];
     char *real = realpath(folder, NULL);
     *f = (fr_doctor_folder){.found = real};
-    if (!real ? errno != ENOENT && errno != ENOTDIR : access(real, R_OK | X_OK) != 0)
-        f->fault = errno;
+    f->fault = fault_of(real);
     snprintf(f->path, sizeof f->path, "%s", real ? real : folder);
     free(real);
     for (int i = 0; i < packs->n_folders; i++)

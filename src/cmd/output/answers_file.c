@@ -4,7 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_answer(const char *line, size_t n, fr_error *why) {
+// first: where the model that it names goes, or NULL.
+static bool is_answer(const char *line, size_t n, char *first, size_t room, fr_error *why) {
     json_t *value = fr_json_load(line, n, why);
     if (!value) return false;
     const json_t *messages = json_object_get(value, "messages");
@@ -13,6 +14,8 @@ static bool is_answer(const char *line, size_t n, fr_error *why) {
     const char *role = json_string_value(json_object_get(last, "role"));
     const bool good =
         role && !strcmp(role, "assistant") && json_is_string(json_object_get(last, "content"));
+    const char *model = json_string_value(json_object_get(value, "model"));
+    if (good && first) snprintf(first, room, "%s", model ? model : "");
     json_decref(value);
     if (!good)
         fr_fail(why, FR_EDATA, "expected {\"id\",\"messages\":[...]} that ends in an answer");
@@ -53,7 +56,7 @@ static fr_status look(fr_answers_file *f, const fr_map *m, const char *path, fr_
         number++;
         if (is_blank(text + at, n)) {
             ;
-        } else if (is_answer(text + at, n, &why)) {
+        } else if (is_answer(text + at, n, f->lines ? NULL : f->model, sizeof f->model, &why)) {
             f->lines++;
         } else if (!end && is_half(text + at, n)) {
             break;

@@ -251,6 +251,8 @@ static void name_training(fr_training *t) {
     if (a->lr_end != LR_END) add(to, room, "lr-end=%.9g\n", a->lr_end);
     if (a->shares) add(to, room, "shares=%s\n", a->shares);
     if (a->average > 0) add(to, room, "average=%.9g\n", a->average);
+    if (t->rope_base > 0 && t->rope_base != 10000)
+        add(to, room, "rope-base=%.9g\n", (double)t->rope_base);
     for (int i = 0; i < t->settings.n; i++)
         add(to, room, "set=%s\n", t->settings.item[i]);
     add(to, room, "held-out=%d\nlimit-rows=%llu\ntexts=%d\n", t->data.n_held,
@@ -427,6 +429,7 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
     st = fr_training_read(t, err);
     if (!st) st = open_learner(t, err);
     fr_progress_clear(&t->phase);
+    t->rope_base = t->init.rope_base;
     fr_pack_close(&t->init);
     if (st) return st;
     if (t->rate < 0) t->rate = t->learner->rate;

@@ -29,6 +29,7 @@ typedef struct fr_training {
     fr_pack init;        // that of --init, while it opens
     fr_learner *learner; // NULL: what is made is not learned
     bool begun;          // with the parameters of another pack
+    float rope_base;     // ... of its block; 0: it has none
     bool resumed;        // from a checkpoint
     uint64_t room;       // bytes of disk that pack and checkpoint take
     fr_train train;

@@ -34,7 +34,7 @@ static uint64_t hash_question(const fr_sample *s) {
         n++;
     if (!n) return order_of(s->key);
     fr_hash_open(&h, 0);
-    fr_hash_add(&h, s->ids, sizeof *s->ids * (size_t)n);
+    fr_hash_add(&h, s->ids, sizeof *s->ids * ((size_t)n + 1)); // row n is followed by an answer
     return fr_hash_value(&h);
 }
 
@@ -42,6 +42,7 @@ static uint64_t hash_question(const fr_sample *s) {
 static int compare_places(const void *a, const void *b) {
     const fr_dataset_place *x = a, *y = b;
     if (x->order != y->order) return x->order < y->order ? -1 : 1;
+    if (x->question != y->question) return x->question < y->question ? -1 : 1;
     if (x->key != y->key) return x->key < y->key ? -1 : 1;
     return x->folder - y->folder;
 }

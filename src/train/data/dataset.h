@@ -4,7 +4,7 @@
 // made. The first of them, 2 % and at least 4 and at most 64 where nobody says how many, are *held
 // out*: never trained on, and the same for every run on the same data, however many rows it is
 // limited to. Texts that ask the same are never on both sides. A text that stands in two folders
-// counts once.
+// counts once, if the template wrote it the same way.
 #ifndef FR_TRAIN_DATA_DATASET_H
 #define FR_TRAIN_DATA_DATASET_H
 #include "train/data/shard.h"

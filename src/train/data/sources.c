@@ -50,9 +50,9 @@ fr_status fr_sources_check(const char *dir, const char *kind, const char *paths,
     for (const char *at = text.data; !st && at && *at;) {
         const size_t n = strcspn(at, "\n") + (strchr(at, '\n') != NULL);
         if (!is_among(at, n, kind, paths))
-            st =
-                fr_fail(err, FR_EDATA, "%s: expected %s answers of the files in --data, found %.*s",
-                        dir, kind, (int)strcspn(at, "\n"), at);
+            st = fr_fail(err, FR_EDATA,
+                         "%s: expected %s answers of the files in --data, found those of %.*s", dir,
+                         kind, (int)strcspn(at, "\n"), at);
         at += n;
     }
     fr_buffer_free(&text);

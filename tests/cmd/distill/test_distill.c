@@ -411,6 +411,42 @@ static void ids_may_be_used_twice(void **state) {
     assert_int_equal(captured(in_dir("used")), 2);
 }
 
+// Whatever of two files with the same ids a line names, its answers are captured once, and the folder
+// can be read.
+static void files_may_come_one_after_the_other(void **state) {
+    static const struct {
+        const char *first, *then;
+        int captured;
+    } ways[] = {{"first", "second", 2}, {"first,second", "first", 2}, {"first", "first,second", 2}};
+    char rest[512], line[1024];
+    (void)state;
+    write_file(in_dir("first"), "{\"id\":1,\"messages\":[" USER("one") "]}\n");
+    write_file(in_dir("second"), "{\"id\":1,\"messages\":[" USER("two") "]}\n");
+    for (size_t w = 0; w < 2 * sizeof ways / sizeof *ways; w++) {
+        const bool states_later = w % 2;
+        char out[32], folder[32];
+        snprintf(out, sizeof out, "after-%zu.out", w);
+        snprintf(folder, sizeof folder, "after-%zu", w);
+        for (int run = 0; run < 3; run++) {
+            char files[256] = "";
+            const char *names = run ? ways[w / 2].then : ways[w / 2].first;
+            for (const char *name = names; name; name = strchr(name, ',')) {
+                name += *name == ',';
+                snprintf(files + strlen(files), sizeof files - strlen(files), "%s%s/%.*s",
+                         *files ? "," : "", dir, (int)strcspn(name, ","), name);
+            }
+            snprintf(rest, sizeof rest, "--prompts %s -o %s -n 4 %s %s", files, in_dir(out),
+                     run || !states_later ? "--capture" : "",
+                     run || !states_later ? in_dir(folder) : "");
+            command(line, "distill", rest);
+            run_with(&got, line, "", 0, 0, NULL);
+            if (got.code) fail_msg("%zu, %d: %s", w, run, got.err);
+        }
+        assert_int_equal(lines_of(in_dir(out)), 2);
+        assert_int_equal(captured(in_dir(folder)), ways[w / 2].captured);
+    }
+}
+
 // Ids of what follows answers in the sample, and whether each answer has an end of its own.
 static int answer_tokens(const char *folder, int32_t *ids, int most) {
     fr_shards *s;
@@ -516,7 +552,7 @@ static void answers_of_another_model_are_refused(void **state) {
     command(line, "distill", rest);
     run_with(&got, line, "", 0, 0, NULL);
     assert_int_equal(got.code, 1);
-    if (!strstr(got.err, "answer 1: of another model: expected the fingerprint"))
+    if (!strstr(got.err, "answers of another model: expected the fingerprint"))
         fail_msg("%s", got.err);
     assert_int_equal(lines_of(in_dir("whose.out")), 1);
 }
@@ -579,6 +615,7 @@ int main(void) {
                                        cmocka_unit_test(what_the_template_refuses_is_left_out),
                                        cmocka_unit_test(conversations_are_told_apart),
                                        cmocka_unit_test(ids_may_be_used_twice),
+                                       cmocka_unit_test(files_may_come_one_after_the_other),
                                        cmocka_unit_test(a_cut_answer_has_no_end),
                                        cmocka_unit_test(answers_that_move_are_found),
                                        cmocka_unit_test(answers_of_another_model_are_refused),

@@ -308,7 +308,7 @@ static void what_differs_is_named(void **state) {
     } wrong[] = {{"--held-out 6", "expected held-out=6, found held-out=4"},
                  {"--average 0.5", "expected average=0.5, found none"},
                  {"--limit-rows 500", "expected limit-rows=500, found limit-rows=0"},
-                 {"--set hydra=true", "hydra"}};
+                 {"--set variant=hydra", "expected set=variant=hydra, found none"}};
     char rest[160];
     (void)state;
     if (run_line(s, train("named.gguf", "--steps 2 -q"))) fail_msg("%s", s->err);
@@ -791,8 +791,9 @@ static void other_answers_are_not_taken_over(void **state) {
     } lines_of[] = {
         {"mine.jsonl", "", NULL},
         {"mine.jsonl", "", NULL},
-        {"mine.jsonl", "--given", "given answers of the files in --data, found own"},
-        {"yours.jsonl", "", "own answers of the files in --data, found own mine.jsonl"}};
+        {"mine.jsonl", "--given",
+         "given answers of the files in --data, found those of own mine.jsonl"},
+        {"yours.jsonl", "", "own answers of the files in --data, found those of own mine.jsonl"}};
     (void)state;
     write_answered("mine.jsonl", 12, "It is so, and that is all.");
     write_answered("yours.jsonl", 12, "It is not so.");

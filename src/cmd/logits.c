@@ -100,7 +100,7 @@ static fr_status compute(const fr_cmd_args *args, fr_engine *engine, const fr_id
     if (!ids->n) return fr_fail(err, FR_EARG, "logits: no tokens");
     if (ids->n > INT32_MAX / 2) return fr_fail(err, FR_ECONTEXT, "logits: too many tokens");
     const int n = (int)ids->n;
-    fr_status st = fr_passes_open(&passes, engine, n, FR_CHUNK, fr_cmd_kv_type(args), err);
+    fr_status st = fr_passes_open(&passes, engine, n, FR_PASSES_ROWS, fr_cmd_kv_type(args), err);
     fr_progress_open(&c->bar, args->quiet ? NULL : stderr, "positions", 1);
     c->total = n;
     if (!st) st = fr_passes_read(&passes, ids->data, n, args->all ? 0 : n - 1, take, c, err);

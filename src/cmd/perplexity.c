@@ -32,7 +32,8 @@ static fr_status measure(const fr_cmd_args *args, fr_engine *engine, fr_ids *ids
     if (!n_chunks)
         return fr_fail(err, FR_EDATA, "%s: %zu tokens, fewer than one chunk of %zu", args->file,
                        ids->n, size);
-    fr_status st = fr_passes_open(&passes, engine, (int)size, FR_CHUNK, fr_cmd_kv_type(args), err);
+    fr_status st =
+        fr_passes_open(&passes, engine, (int)size, FR_PASSES_ROWS, fr_cmd_kv_type(args), err);
     fr_progress_open(&s->bar, args->quiet ? NULL : stderr, "tokens", 1);
     s->total = n_chunks * size;
     s->n_vocab = engine->model.config.n_vocab;

@@ -58,8 +58,8 @@ typedef struct fr_decoder {
     fr_proposal proposal;
     fr_tree tree; // of its candidates, those of the pass
     fr_row rows[FR_MAX_ROWS];
-    int n_rows, first_row; // its rows, and the place of the first one in the pass
-    uint8_t tap[8];        // places of its drafter's taps among those of the pass
+    int n_rows, first_row;      // its rows, and the place of the first one in the pass
+    uint8_t tap[FR_NEEDS_TAPS]; // places of its drafter's taps among those of the pass
     fr_verdict verdict;
     bool broken;          // row verdict.broken had logits that are not finite (fr_decoder_fault);
     int broken_at;        // ... tokens before the one that this row was to predict

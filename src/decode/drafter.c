@@ -62,7 +62,7 @@ static bool ops_are_whole(const fr_drafter_ops *o) {
 bool fr_drafter_is_sound(const fr_drafter *d) {
     const fr_needs *n = &d->needs;
     if (!ops_are_whole(d->ops) || d->default_nodes < 1 || !(d->allowance >= 0)) return false;
-    if (n->n_taps < 0 || n->n_taps > (int)(sizeof n->taps / sizeof *n->taps)) return false;
+    if (n->n_taps < 0 || n->n_taps > FR_NEEDS_TAPS) return false;
     if (n->max_attached < 0 || n->n_maps < 0 || n->resumes < 0) return false;
     if (d->n_parts < 0 || (d->n_parts && !d->parts)) return false;
     for (int i = 0; i < d->n_parts; i++)

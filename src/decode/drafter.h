@@ -19,9 +19,11 @@ typedef struct fr_drafter fr_drafter;
 // REJECTION: the same distribution, other bytes. TYPICAL: neither.
 typedef enum fr_rule { FR_RULE_EXACT, FR_RULE_REJECTION, FR_RULE_TYPICAL, FR_RULES } fr_rule;
 
+enum { FR_NEEDS_TAPS = 8 };
+
 // What the target's passes must deliver for a drafter; fixed when it opens.
 typedef struct fr_needs {
-    int taps[8]; // layers whose residual it reads, ascending
+    int taps[FR_NEEDS_TAPS]; // layers whose residual it reads, ascending
     int n_taps;
     bool final;            // hidden states after the final norm, of candidate rows
     bool prompt_rows;      // ... and of every prompt row: `observe` is called for each chunk of the

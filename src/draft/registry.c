@@ -122,18 +122,18 @@ static void order_by_cost(const fr_spec *spec, int *order) {
     }
 }
 
-static void name_used(char used[64], const fr_spec *spec) {
+static void name_used(char used[FR_DRAFTER_NAME], const fr_spec *spec) {
     size_t n = 0;
     used[0] = 0;
-    for (int i = 0; i < spec->n && n < 63; i++) {
+    for (int i = 0; i < spec->n && n < FR_DRAFTER_NAME - 1; i++) {
         const fr_spec_part *p = &spec->part[i];
-        n += (size_t)snprintf(used + n, 64 - n, "%s%s%s%.*s", i ? "+" : "",
+        n += (size_t)snprintf(used + n, FR_DRAFTER_NAME - n, "%s%s%s%.*s", i ? "+" : "",
                               fr_drafter_method_at(p->drafter)->name, *p->driver ? "@" : "",
                               (int)strcspn(p->driver, ":"), p->driver);
     }
 }
 
-fr_status fr_drafter_open(fr_drafter **out, char used[64], const char *text,
+fr_status fr_drafter_open(fr_drafter **out, char used[FR_DRAFTER_NAME], const char *text,
                           const fr_drafter_config *config, fr_error *err) {
     fr_spec spec;
     _Static_assert((int)FR_SPEC_PARTS <= (int)FR_COMPOSE_PARTS,

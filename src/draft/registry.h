@@ -9,7 +9,7 @@
 // are needed. FR_EARG.
 fr_status fr_drafter_check(const char *spec, fr_error *err);
 
-// Opens what SPEC describes (NULL or "auto": the best that this model has). `used` (64 bytes)
+// Opens what SPEC describes (NULL or "auto": the best that this model has). `used`
 // becomes the names of what drafts. FR_EARG: no such drafter or option; else the error of a part,
 // of its file or its memory.
 fr_drafter_open_spec_fn fr_drafter_open;

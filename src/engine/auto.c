@@ -5,9 +5,15 @@
 #include <string.h>
 
 static const char *const WITH_PACK[FR_PACK_KINDS] = {
-    "prompt-lookup+medusa",     "prompt-lookup+eagle",           "prompt-lookup+hidden-state",
-    "prompt-lookup+ppd",        "prompt-lookup+hidden-transfer", "prompt-lookup+chimera",
-    "prompt-lookup+layer-skip", "prompt-lookup+early-exit"};
+    [FR_PACK_MEDUSA] = "prompt-lookup+medusa",
+    [FR_PACK_EAGLE] = "prompt-lookup+eagle",
+    [FR_PACK_HIDDEN_STATE] = "prompt-lookup+hidden-state",
+    [FR_PACK_PPD] = "prompt-lookup+ppd",
+    [FR_PACK_HIDDEN_TRANSFER] = "prompt-lookup+hidden-transfer",
+    [FR_PACK_CHIMERA] = "prompt-lookup+chimera",
+    [FR_PACK_LAYER_SKIP] = "prompt-lookup+layer-skip",
+    [FR_PACK_EARLY_EXIT] = "prompt-lookup+early-exit",
+};
 
 // 0: there is no pack of this kind, or no drafter for it.
 static double speed_of_pack(const fr_engine *e, fr_pack_kind kind) {

@@ -196,6 +196,8 @@ static fr_status open_scores(fr_session *s, const fr_request *request, fr_error 
     return FR_OK;
 }
 
+_Static_assert(sizeof(((fr_session *)0)->used) == sizeof(((fr_stats *)0)->used), "copied whole");
+
 fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *err) {
     fr_generation *g = &s->run;
     if (g->begun) return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");

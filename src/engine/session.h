@@ -3,6 +3,7 @@
 #define FR_ENGINE_SESSION_H
 #include "decode/group.h"
 #include "draft/kit/draft_batch.h"
+#include "draft/shared/config.h"
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
@@ -35,10 +36,10 @@ struct fr_session {
     fr_group *group; // NULL: by itself
     fr_decoder decoder;
     fr_drafter *drafter;
-    char used[64];
-    const char *reason; // why the drafter is what it is
-    int32_t *tokens;    // [n_ctx + 1] of the last generation
-    fr_buffer text;     // of the last generation
+    char used[FR_DRAFTER_NAME]; // as fr_stats has it
+    const char *reason;         // why the drafter is what it is
+    int32_t *tokens;            // [n_ctx + 1] of the last generation
+    fr_buffer text;             // of the last generation
     // Open once a request wanted logprobs:
     fr_logprobs *scores, *logprobs;  // [FR_TREE_MAX_DEPTH + 1] of a step; [n_ctx + 1] of all,
     const fr_logprobs **logprobs_at; // ... and the place of each

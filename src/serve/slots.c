@@ -2,9 +2,11 @@
 // one or takes the oldest where nothing agrees, and has it take over what another one knows.
 #include "serve/slots.h"
 #include "base/clock.h"
-#include "base/status.h"
+#include "decode/group.h"
 #include <assert.h>
 #include <string.h>
+
+_Static_assert((int)FR_SLOTS_MOST <= (int)FR_GROUP_MEMBERS, "one group holds every context");
 
 enum { FEW = 16 }; // tokens that are not worth another context's loss, or a copy
 

@@ -48,8 +48,8 @@ static bool is_place(const fr_asked *a) {
 static int32_t told(void *user, int distance, const fr_chance *likely, int n) {
     fr_asked *a = user;
     const int32_t *truth = truth_at(a, distance);
-    int32_t guess[FR_RANKS];
-    const int m = n < FR_RANKS ? n : FR_RANKS;
+    int32_t guess[FR_ACCURACY_RANKS];
+    const int m = n < FR_ACCURACY_RANKS ? n : FR_ACCURACY_RANKS;
     for (int r = 0; r < m; r++)
         guess[r] = likely[r].id;
     if (truth && is_place(a) && distance <= FR_DISTANCES)
@@ -66,7 +66,7 @@ static void proposed(void *user, const fr_tree *t, int n_ids) {
     fr_prompt_ranks *ranks = &a->ranks.prompt[a->at];
     for (int k = 1; is_place(a) && k <= FR_DISTANCES && k <= t->max_depth; k++) {
         const int32_t *truth = truth_at(a, k);
-        int32_t guess[FR_RANKS];
+        int32_t guess[FR_ACCURACY_RANKS];
         if (!truth) break;
         ranks->places[k - 1]++;
         if (!a->has_dists) fr_ranks_count(ranks, k, guess, fr_ranks_of_tree(t, k, guess), *truth);

@@ -17,7 +17,7 @@ void fr_ranks_close(fr_ranks *r) {
 void fr_ranks_count(fr_prompt_ranks *r, int distance, const int32_t *guess, int n, int32_t truth) {
     assert(distance >= 1 && distance <= FR_DISTANCES);
     r->guessed[distance - 1] += n > 0;
-    for (int rank = 0; rank < n && rank < FR_RANKS; rank++)
+    for (int rank = 0; rank < n && rank < FR_ACCURACY_RANKS; rank++)
         r->right[distance - 1][rank] += guess[rank] == truth;
 }
 
@@ -37,9 +37,9 @@ static int best_left(const fr_tree *t, int depth, const int32_t *taken, int n) {
     return best;
 }
 
-int fr_ranks_of_tree(const fr_tree *t, int depth, int32_t guess[FR_RANKS]) {
+int fr_ranks_of_tree(const fr_tree *t, int depth, int32_t guess[FR_ACCURACY_RANKS]) {
     int n = 0, node;
-    while (n < FR_RANKS && (node = best_left(t, depth, guess, n)) >= 0)
+    while (n < FR_ACCURACY_RANKS && (node = best_left(t, depth, guess, n)) >= 0)
         guess[n++] = t->node[node].id;
     return n;
 }

@@ -23,27 +23,29 @@ static json_t *interval_json(const fr_asked *a, int distance, int k) {
     return json_pack("[o, o]", fr_cmd_real(i.low), fr_cmd_real(i.high));
 }
 
-// [[places, right at the first guess, among all FR_RANKS]...], the prompts in their order.
+// [[places, right at the first guess, among all FR_ACCURACY_RANKS]...], the prompts in their order.
 static json_t *prompts_json(const fr_asked *a, int distance) {
     json_t *list = json_array();
     for (int i = 0; list && i < a->ranks.n; i++) {
         const fr_prompt_ranks *r = &a->ranks.prompt[i];
-        json_array_append_new(list, json_pack("[I, I, I]", (json_int_t)r->places[distance - 1],
-                                              (json_int_t)fr_ranks_right(r, distance, 1),
-                                              (json_int_t)fr_ranks_right(r, distance, FR_RANKS)));
+        json_array_append_new(
+            list, json_pack("[I, I, I]", (json_int_t)r->places[distance - 1],
+                            (json_int_t)fr_ranks_right(r, distance, 1),
+                            (json_int_t)fr_ranks_right(r, distance, FR_ACCURACY_RANKS)));
     }
     return list;
 }
 
 static json_t *distance_json(const fr_asked *a, int distance) {
     json_t *top = json_array();
-    for (int k = 1; top && k <= FR_RANKS; k++)
+    for (int k = 1; top && k <= FR_ACCURACY_RANKS; k++)
         json_array_append_new(top, fr_cmd_real(fr_ranks_top(&a->ranks, distance, k)));
     return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "places",
                      (json_int_t)fr_ranks_places(&a->ranks, distance), "guessed",
                      (json_int_t)fr_ranks_guessed(&a->ranks, distance), "k", top, "interval_1",
                      interval_json(a, distance, 1), "interval_10",
-                     interval_json(a, distance, FR_RANKS), "by_prompt", prompts_json(a, distance));
+                     interval_json(a, distance, FR_ACCURACY_RANKS), "by_prompt",
+                     prompts_json(a, distance));
 }
 
 static json_t *asked_json(const fr_asked *a) {
@@ -93,7 +95,7 @@ static fr_status print_one(const fr_asked *a, fr_error *err) {
         st = print_top(a, k, 1, err);
         printf("   %5.1f%%   %5.1f%%", 100 * fr_ranks_top(&a->ranks, k, 3),
                100 * fr_ranks_top(&a->ranks, k, 5));
-        if (!st) st = print_top(a, k, FR_RANKS, err);
+        if (!st) st = print_top(a, k, FR_ACCURACY_RANKS, err);
         putchar('\n');
     }
     return st;
@@ -125,7 +127,7 @@ static fr_status place_points(const fr_asked *a, int k, fr_plot_point *to, int *
     *n = 0;
     for (int distance = 1; distance <= FR_DISTANCES; distance++) {
         fr_interval i;
-        if (!(fr_ranks_top(&a->ranks, distance, FR_RANKS) > 0)) continue;
+        if (!(fr_ranks_top(&a->ranks, distance, FR_ACCURACY_RANKS) > 0)) continue;
         const fr_status st = fr_ranks_interval(&a->ranks, distance, k, &i, err);
         if (st) return st;
         to[(*n)++] = (fr_plot_point){.x = distance,
@@ -143,12 +145,14 @@ static fr_status draw(const fr_asked *asked, int n_asked, drawing *d, int *n, fr
         const fr_asked *a = &asked[i / 2];
         const bool all = i % 2;
         int count;
-        const fr_status st = place_points(a, all ? FR_RANKS : 1, d->points[*n], &count, err);
+        const fr_status st =
+            place_points(a, all ? FR_ACCURACY_RANKS : 1, d->points[*n], &count, err);
         if (st) return st;
         if (!count) continue;
         char name[64];
         name_drafter(a->spec, name, sizeof name);
-        snprintf(d->labels[*n], sizeof d->labels[*n], "%.48s, first %d", name, all ? FR_RANKS : 1);
+        snprintf(d->labels[*n], sizeof d->labels[*n], "%.48s, first %d", name,
+                 all ? FR_ACCURACY_RANKS : 1);
         d->series[*n] = (fr_plot_series){d->labels[*n], all ? FR_PLOT_DASHED : FR_PLOT_LINE, i / 2,
                                          d->points[*n], count};
         ++*n;

@@ -53,8 +53,8 @@ static bool nothing(void *user, int pos, float *logits) {
 // Reads a little text and repeats its keys and values, as their contents do not change the time.
 // This also warms up.
 static fr_status fill_context(measuring *m, fr_error *err) {
-    int32_t ids[FR_CHUNK];
-    const int n = m->most_context < FR_CHUNK ? m->most_context : FR_CHUNK;
+    int32_t ids[FR_PASSES_ROWS];
+    const int n = m->most_context < FR_PASSES_ROWS ? m->most_context : FR_PASSES_ROWS;
     for (int i = 0; i < n; i++)
         ids[i] = some_id(m, i + FR_CURVE_ROWS);
     const fr_status st = fr_passes_read(&m->passes, ids, n, 0, nothing, NULL, err);

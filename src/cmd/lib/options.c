@@ -8,8 +8,8 @@
 #define AT(member) offsetof(fr_cmd_args, member)
 #define END                                                                                        \
     { .name = NULL }
-static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx";
-static const char kv_types[] = "f16|q8_0|f16+q8_0"; // by fr_kv_type
+static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx"; // by fr_isa
+static const char kv_types[] = "f16|q8_0|f16+q8_0";                     // by fr_kv_type
 
 // clang-format off
 #define MODEL   {"model",    'm', FR_OPT_MODEL, AT(model),  "MODEL", NULL, NULL, "the model: a GGUF file, a folder with one in it, or a name as 'forerun models' lists them", 0, 0, NULL}
@@ -62,8 +62,7 @@ const fr_option_group fr_cmd_output_options = {"Output", output};
 const fr_option_group fr_cmd_quiet_options = {"Output", quiet};
 
 const char *fr_cmd_isa(const fr_cmd_args *args) {
-    static const char *const names[] = {"auto", "scalar", "avx2", "avx-vnni", "avx512", "amx"};
-    return names[args->isa];
+    return args->isa ? fr_isa_name((fr_isa)(args->isa - 1)) : "auto";
 }
 
 const char *fr_cmd_kv_type(const fr_cmd_args *args) {

@@ -27,8 +27,8 @@ void fr_passes_close(fr_passes *p) {
 
 // One chain of n rows at the end of what is committed.
 static void run_chunk(fr_passes *p, const int32_t *ids, int n, int from) {
-    fr_row rows[FR_CHUNK];
-    int path[FR_CHUNK];
+    fr_row rows[FR_PASSES_ROWS];
+    int path[FR_PASSES_ROWS];
     fr_kv *kv = &p->kv;
     for (int i = 0; i < n; i++) {
         rows[i] =
@@ -43,8 +43,8 @@ static fr_status read_rows(fr_passes *p, const int32_t *ids, int n, int from, fr
                            void *user, fr_error *err) {
     const int n_vocab = p->engine->model.config.n_vocab;
     fr_kv_truncate(&p->kv, 0);
-    for (int at = 0; at < n; at += FR_CHUNK) {
-        const int rows = n - at < FR_CHUNK ? n - at : FR_CHUNK;
+    for (int at = 0; at < n; at += FR_PASSES_ROWS) {
+        const int rows = n - at < FR_PASSES_ROWS ? n - at : FR_PASSES_ROWS;
         if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted");
         run_chunk(p, ids + at, rows, from - at);
         for (int i = from > at ? from - at : 0; i < rows; i++) {

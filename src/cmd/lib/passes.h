@@ -4,7 +4,7 @@
 #include "cmd/lib/generate.h"
 #include "model/forward.h"
 
-enum { FR_CHUNK = 64 }; // rows of one pass; any number gives the same bits
+enum { FR_PASSES_ROWS = 64 }; // rows of one pass; any number gives the same bits
 
 typedef struct fr_passes {
     fr_engine *engine; // borrowed

@@ -139,6 +139,8 @@ static int best_child(const fr_chimera *m) {
     return -1;
 }
 
+_Static_assert((int)FR_PACK_NGRAM <= (int)FR_NGRAM_MAX, "every pack's n-grams are keys");
+
 // The tokens that end with a node of the beam.
 static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
     const fr_beam *b = &m->base.beam;

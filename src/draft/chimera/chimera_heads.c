@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const float EPS = 1e-6f;
+static const float EPS = (float)FR_PACK_EPS;
 
 static bool own_heads(const fr_chimera_heads *h) {
     return h->pack->variant == FR_MEDUSA_OWN_HEADS;

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-static const float EPS = 1e-6f;
+static const float EPS = (float)FR_PACK_EPS;
 
 // ---------------------------------------------------------------- open
 static fr_status take_matrix(fr_ngram_encoder *g, fr_pack_weights *w, const char *name,

@@ -13,7 +13,8 @@
 
 enum {
     FR_STATE_CHILDREN = 8, // guesses behind one node
-    FR_STATE_RANKS = 10, // ... that a watch is told of, with probabilities among the list's tokens
+    // ... that a watch is told of, with probabilities among the list's tokens
+    FR_STATE_RANKS = FR_ACCURACY_RANKS,
 };
 
 typedef struct fr_state_dist { // of one depth

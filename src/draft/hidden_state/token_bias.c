@@ -97,7 +97,7 @@ static void map_token(fr_token_bias *j, int32_t id, float *to) {
         to[i] = dot(j->of_token + (size_t)i * (size_t)j->d, j->embedding, j->d);
         squares += (double)to[i] * to[i];
     }
-    const float scale = (float)(1 / sqrt(squares / j->rank + 1e-6));
+    const float scale = (float)(1 / sqrt(squares / j->rank + FR_PACK_EPS));
     for (int i = 0; i < j->rank; i++)
         to[i] *= scale;
 }

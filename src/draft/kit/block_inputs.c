@@ -3,7 +3,7 @@
 #include "draft/kit/block_inputs.h"
 #include <string.h>
 
-static const float EPS = 1e-6f;
+static const float EPS = (float)FR_PACK_EPS;
 
 // ---------------------------------------------------------------- the pass
 

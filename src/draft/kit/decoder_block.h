@@ -9,12 +9,13 @@
 #ifndef FR_DRAFT_KIT_DECODER_BLOCK_H
 #define FR_DRAFT_KIT_DECODER_BLOCK_H
 #include "draft/kit/draft_batch.h"
+#include "draft/kit/draft_benefit.h"
 #include "draft/kit/text_head.h"
 #include "draft/shared/weights.h"
 #include "model/forward.h"
 
 enum {
-    FR_DECODER_BLOCK_ROWS = 64, // of one pass
+    FR_DECODER_BLOCK_ROWS = FR_DRAFT_CHUNK, // of one pass
     FR_DECODER_BLOCK_GUESSES =
         16, // rows of one pass that want logits, and states for the head alone
 };

@@ -9,7 +9,7 @@ static const double OF_PASS = 0.15;  // share of one pass in the ratio of its ro
 static const float OF_GUESS = 0.05f; // of one step in what guesses are worth; of a step without
 static const float OF_PAUSE = 0.02f; // drafting in the way back to what was expected
 static const fr_pauses PAUSES = {.shortest = 16, .longest = 128};
-enum { FIRST_TRIAL = 4, CHUNK = 64, PATIENCE = 12 };
+enum { FIRST_TRIAL = 4, PATIENCE = 12 };
 enum { LONG_ANSWER = 128 }; // tokens assumed to be left where no end is known
 
 void fr_draft_benefit_open(fr_draft_benefit *w, double usual) {
@@ -63,8 +63,8 @@ static double one_pass(const fr_draft_benefit *w, const fr_budget *budget, int r
 
 double fr_draft_benefit_pass(const fr_draft_benefit *w, const fr_budget *budget, int rows,
                              int context) {
-    const int chunks = rows / CHUNK, rest = rows % CHUNK;
-    return (chunks ? chunks * one_pass(w, budget, CHUNK, context) : 0) +
+    const int chunks = rows / FR_DRAFT_CHUNK, rest = rows % FR_DRAFT_CHUNK;
+    return (chunks ? chunks * one_pass(w, budget, FR_DRAFT_CHUNK, context) : 0) +
            (rest ? one_pass(w, budget, rest, context) : 0);
 }
 
@@ -72,7 +72,7 @@ void fr_draft_benefit_learn(fr_draft_benefit *w, const fr_budget *budget, int ro
                             double seconds) {
     const double target = target_pass(budget, rows, context);
     w->spent += seconds;
-    if (rows > CHUNK || target <= 0) return;
+    if (rows > FR_DRAFT_CHUNK || target <= 0) return;
     double *ratio = &w->ratio[group_of(rows)];
     const double seen = seconds / target, before = ratio_of(w, rows);
     // A single slow pass is an outlier: the bound keeps it from moving the ratio far.

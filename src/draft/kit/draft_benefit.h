@@ -16,7 +16,10 @@
 #include "decode/budget.h"
 #include "decode/trial.h"
 
-enum { FR_DRAFT_GROUPS = 6 }; // of row counts: 1, 2, 4, 8, 16, more
+enum {
+    FR_DRAFT_GROUPS = 6, // of row counts: 1, 2, 4, 8, 16, more
+    FR_DRAFT_CHUNK = 64, // rows of text that a draft model reads in one pass, at most
+};
 
 typedef struct fr_draft_benefit {
     double ratio[FR_DRAFT_GROUPS]; // own seconds over the target's; 0: not yet seen

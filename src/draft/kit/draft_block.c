@@ -40,6 +40,8 @@ void fr_draft_block_close(fr_draft_block *c) {
     *c = (fr_draft_block){0};
 }
 
+_Static_assert((int)FR_PACK_TAPS <= (int)FR_NEEDS_TAPS, "every pack's residuals can be asked for");
+
 fr_needs fr_draft_block_needs(const fr_draft_block *c) {
     const fr_pack *p = c->pack;
     fr_needs needs = {.final = !p->n_taps, .prompt_rows = true};

@@ -15,11 +15,12 @@
 #include "tree/beam.h"
 
 enum {
-    FR_TRAINED_RANKS = 10, // guesses of one distribution
-    FR_TRAINED_NODES = 33, // most that are proposed, root included
+    FR_TRAINED_RANKS = FR_ACCURACY_RANKS, // guesses of one distribution
+    FR_TRAINED_NODES = 33,                // most that are proposed, root included
 };
 
-// The option of a trained drafter's beam, in a list of fr_options; `usual` is its default in digits.
+// The option of a trained drafter's beam, a row of fr_drafter_option; `usual` is its default in
+// digits.
 #define FR_TRAINED_WIDTH(usual)                                                                    \
     FR_OPTION_INT("width", "N", fr_trained, width, 1, FR_BEAM_WIDTH,                               \
                   "nodes expanded per level, 1 to 16 (default " usual ")")

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const float EPS = 1e-6f;
+static const float EPS = (float)FR_PACK_EPS;
 
 // ---------------------------------------------------------------- open
 

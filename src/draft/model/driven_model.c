@@ -186,7 +186,7 @@ static const fr_drafter_option OPTIONS[] = {
 // ---------------------------------------------------------------- open
 
 static fr_status open_decoder(fr_driven *d, const fr_drafter_config *config, fr_error *err) {
-    char used[64];
+    char used[FR_DRAFTER_NAME];
     const fr_model *m = d->small.model;
     const fr_drafter_config own = {.model = m,
                                    .tokenizer = config->tokenizer,

@@ -7,11 +7,12 @@
 #ifndef FR_DRAFT_MODEL_SECOND_MODEL_H
 #define FR_DRAFT_MODEL_SECOND_MODEL_H
 #include "draft/kit/draft_batch.h"
+#include "draft/kit/draft_benefit.h"
 #include "draft/model/small_model.h"
 
 enum {
-    FR_SECOND_MODEL_CHUNK = 64,  // rows of text read in one pass
-    FR_SECOND_MODEL_LOGITS = 16, // rows of guesses in one pass
+    FR_SECOND_MODEL_CHUNK = FR_DRAFT_CHUNK, // rows of text read in one pass
+    FR_SECOND_MODEL_LOGITS = 16,            // rows of guesses in one pass
 };
 
 typedef struct fr_second_model {

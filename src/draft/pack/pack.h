@@ -12,6 +12,7 @@
 #include "tree/accuracy.h"
 
 enum { FR_PACK_HEADS = FR_ACCURACY_DEPTHS, FR_PACK_RANK = 1024 };
+#define FR_PACK_EPS 1e-6 // of every norm in a drafter's own network, as it was trained
 
 typedef enum fr_pack_kind {
     FR_PACK_MEDUSA,

@@ -55,6 +55,8 @@ static double draft_share(const fr_pack *p, int depth, int layers, uint64_t weig
     return depth * own + head; // one product of the head for all states
 }
 
+_Static_assert((int)FR_PACK_ATTACHED <= (int)FR_PPD_PROMPTS, "trees serve every pack");
+
 // Where guesses run in the pass themselves: the best trees of all states (tree/ppd.h).
 static double speed_attached(const fr_pack *p, const fr_cost *cost, int layers, double plain,
                              uint64_t weights) {

@@ -12,7 +12,7 @@
 #include "draft/self/skip_set.h"
 #include <string.h>
 
-static const float EPS = 1e-6f;
+static const float EPS = (float)FR_PACK_EPS;
 
 typedef struct fr_early_exit {
     fr_self_draft base;

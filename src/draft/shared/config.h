@@ -8,9 +8,12 @@ typedef struct fr_drafter_config fr_drafter_config;
 typedef struct fr_shared fr_shared;               // shared.h
 typedef struct fr_draft_batches fr_draft_batches; // kit/draft_batch.h
 
+enum { FR_DRAFTER_NAME = 64 }; // room for what a SPEC is called in reports
+
 // Opens what SPEC describes (registry.h: fr_drafter_open).
-typedef fr_status fr_drafter_open_spec_fn(fr_drafter **out, char used[64], const char *spec,
-                                          const fr_drafter_config *config, fr_error *err);
+typedef fr_status fr_drafter_open_spec_fn(fr_drafter **out, char used[FR_DRAFTER_NAME],
+                                          const char *spec, const fr_drafter_config *config,
+                                          fr_error *err);
 
 struct fr_drafter_config {
     const fr_model *model;         // the target

@@ -152,7 +152,7 @@ static fr_config config_of(const fr_pack *p, const fr_model *target) {
                        .head_dim = p->head_dim,
                        .n_vocab = p->n_draft,
                        .n_ctx_train = target->config.n_ctx_train,
-                       .eps = 1e-6f,
+                       .eps = (float)FR_PACK_EPS,
                        .embed_scale = 1,
                        .attn_scale = (float)(1 / sqrt((double)p->head_dim)),
                        .n_rot = p->head_dim,

@@ -13,8 +13,9 @@
 #include "train/data/draft_vocab.h"
 #include "train/math/gemm.h"
 #include "train/math/param.h"
+#include "tree/accuracy.h"
 
-enum { FR_BATCH_SAMPLES = 256, FR_DEPTHS = 8, FR_RANKS = 10 };
+enum { FR_BATCH_SAMPLES = 256, FR_DEPTHS = 8, FR_RANKS = FR_ACCURACY_RANKS };
 
 // Conversations, each cut to what fits: samples are independent contexts that begin at their row 0.
 typedef struct fr_batch {

@@ -1,8 +1,10 @@
 #include "train/math/layers.h"
+#include "draft/pack/pack.h"
 #include "train/math/vector.h"
 #include <math.h>
 #include <string.h>
 
+static const float EPS = (float)FR_PACK_EPS;
 enum { STRIP = 64 }; // columns that a thread sums at a time
 
 #define ROW(x, i, d) ((x) + (size_t)(i) * (size_t)(d))
@@ -120,7 +122,7 @@ void fr_frozen_norm_backward(float *dx, bool add, const float *dy, const float *
 }
 
 void fr_norm_forward(float *y, const float *x, const float *gain, int n, int d) {
-    fr_frozen_norm_forward(y, x, gain, FR_NORM_EPS, n, d);
+    fr_frozen_norm_forward(y, x, gain, EPS, n, d);
 }
 
 // Rows of a strip of columns, one after the other: dgain += dy x r.
@@ -140,7 +142,7 @@ static void gain_backward(float *dgain, const float *dy, const float *x, int n, 
         const int rows = n - at < PIECE ? n - at : PIECE;
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < rows; i++)
-            r[i] = inverse_rms(ROW(x, at + i, d), FR_NORM_EPS, d);
+            r[i] = inverse_rms(ROW(x, at + i, d), EPS, d);
 #pragma omp parallel for schedule(static)
         for (int c = 0; c < d; c += STRIP)
             gain_strip(dgain, ROW(dy, at, d), ROW(x, at, d), r, rows, d, c,
@@ -151,7 +153,7 @@ static void gain_backward(float *dgain, const float *dy, const float *x, int n, 
 void fr_norm_backward(float *dx, bool add, float *dgain, const float *dy, const float *x,
                       const float *gain, int n, int d) {
     if (dgain) gain_backward(dgain, dy, x, n, d); // first: dx may be dy
-    if (dx) fr_frozen_norm_backward(dx, add, dy, x, gain, FR_NORM_EPS, n, d);
+    if (dx) fr_frozen_norm_backward(dx, add, dy, x, gain, EPS, n, d);
 }
 
 // ---------------------------------------------------------------- bias, gates

@@ -8,9 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FR_NORM_EPS 1e-6f // of every norm in a draft module
-
-// RMS norm: y = x / sqrt(mean(x²) + eps) * gain (NULL: none). y may be x.
+// RMS norm: y = x / sqrt(mean(x²) + FR_PACK_EPS) * gain (NULL: none). y may be x.
 void fr_norm_forward(float *y, const float *x, const float *gain, int n, int d);
 // dx = gradient into x; with `add` it is added to dx. dgain or dx may be NULL: not wanted. dx may
 // be dy (without add).

@@ -13,6 +13,7 @@
 // Medusa, arXiv 2401.10774 (weights by distance).
 #include "train/method/learn_eagle.h"
 #include "base/alloc.h"
+#include "draft/pack/pack.h"
 #include "train/block/features.h"
 #include "train/block/unrolled_batch.h"
 #include "train/learner/pack_write.h"
@@ -174,6 +175,8 @@ static void fit_end(fr_learner *l) {
     if (m->chain.shape.taps) fr_unrolled_taps_fit_end(&m->taps_fit, &m->chain, l->watch);
     if (!has_map(m) && takes_last_layer(m) && fr_go_on(l->watch)) take_last_layer(m);
 }
+
+_Static_assert((int)FR_SHARD_TAPS <= (int)FR_PACK_TAPS, "packs take all that data may have");
 
 static void write_taps(const chain_learner *m, fr_gguf_writer *w) {
     int32_t taps[FR_SHARD_TAPS];

@@ -77,6 +77,9 @@ static bool read_option(fr_ppd_learner *p, const char *option) {
            (p->more && p->more->read_option(p, option));
 }
 
+_Static_assert((int)FR_ATTACHED_LEARNER_GUESSES <= (int)FR_PACK_ATTACHED,
+               "packs take every depth that is learned");
+
 static fr_status read_options(fr_ppd_learner *p, const fr_learner_config *config, fr_error *err) {
     fr_attached_learner *a = &p->attached;
     for (const char *const *o = config->options; o && *o; o++)

@@ -49,7 +49,7 @@ static void rows_give_what_a_session_gives(void **state) {
         fr_session_open(
             &session, engine,
             &(fr_session_options){.size = sizeof(fr_session_options), .drafter = "none"}, &err) ||
-        fr_passes_open(&passes, engine, N, FR_CHUNK, "f16", &err))
+        fr_passes_open(&passes, engine, N, FR_PASSES_ROWS, "f16", &err))
         fail_msg("%s", err.text);
     n_vocab = engine->model.config.n_vocab;
     static const int prompts[] = {5, SHORT + 1};

@@ -60,7 +60,7 @@ double fr_budget_rows_cost(const fr_budget *p, int rows, int own, const fr_extra
 bool fr_budget_affords(const fr_budget *p, double seconds, int context);
 
 // Whether the measured cost no longer fits this machine: many times, passes of some row counts took
-// 25 % more or less than it says, compared with the others.
+// a quarter more, or a fifth less, than it says, compared with the others.
 bool fr_budget_disagrees(const fr_budget *p);
 
 // How many nodes of the tree, the best by score, are worth their rows: 1 (the root alone) to

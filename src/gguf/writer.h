@@ -1,4 +1,4 @@
-// writer.h — writes GGUF v3 files: packs, and tiny models in tests.
+// writer.h — writes GGUF v3 files: packs, profiles, and tiny models in tests.
 //
 // Collect entries and tensors in any order, then finish. What fails on the way (memory, a bad key,
 // a double name) is remembered and told by finish, so that the calls between need no checking:

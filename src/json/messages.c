@@ -1,5 +1,5 @@
 // messages.c — checks a JSON conversation and makes a template's variables of it: messages with
-// their calls first, then tools, then the flags.
+// their calls first, then tools, flags and documents.
 #include "json/messages.h"
 #include "json/template_values.h"
 #include <string.h>

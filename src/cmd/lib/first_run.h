@@ -1,6 +1,6 @@
 // first_run.h — what is said of the measuring that a model's first run on a machine begins with.
 //
-// Both functions write to stderr. Callers ask them where neither --quiet nor --json was given.
+// What says something writes to stderr. Callers ask for it where neither --quiet nor --json was given.
 #ifndef FR_CMD_LIB_FIRST_RUN_H
 #define FR_CMD_LIB_FIRST_RUN_H
 #include "engine/engine.h"

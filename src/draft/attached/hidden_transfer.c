@@ -1,6 +1,6 @@
 // Hidden transfer: trained maps of a middle layer's state of a token enter the target's pass as
 // the states of the tokens after it, and the layers above refine them.  [Hidden Transfer, Wu et al.
-// 2024, §3.1]
+// 2024, §3.2]
 //
 // Step i of a node enters behind layer t_i as W_i h, h being the node's residual there; above, it
 // sees the steps before it.

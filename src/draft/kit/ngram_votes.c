@@ -1,7 +1,7 @@
 #include "draft/kit/ngram_votes.h"
 
-// Offers the guesses of `continuations` (bit set) as children of `node`; they hold probability
-// `score` together.
+// Offers the guesses of `voices` (bit set) as children of `node`; they hold probability `score`
+// together.
 static void expand(fr_ngram_votes *v, const fr_hits *hits, int node, int depth, float score,
                    uint64_t voices) {
     fr_candidate *first = &v->line.waiting[v->line.n];

@@ -1,4 +1,4 @@
-// parts.h — the parts of the check when a pack is opened. Private to pack*.c.
+// parts.h — the parts of the check when a pack is opened. Private to this folder.
 #ifndef FR_DRAFT_PACK_PARTS_H
 #define FR_DRAFT_PACK_PARTS_H
 #include "draft/pack/pack.h"

@@ -16,7 +16,7 @@ typedef struct fr_datastore_writer {   // {0} can be closed
 fr_status fr_datastore_writer_open(fr_datastore_writer *w, const fr_tokenizer *vocabulary,
                                    fr_error *err);
 // Copies a text; one of no ids is none. FR_ENOMEM; FR_EDATA: an id that the vocabulary has not, or
-// more than 2^31 tokens in all.
+// 2^31 - 1 tokens or more in all.
 fr_status fr_datastore_writer_add(fr_datastore_writer *w, const int32_t *ids, size_t n,
                                   fr_error *err);
 // Sorts (20 bytes of memory a token in all) and writes the file, as fr_save does. `told` (NULL:

@@ -44,7 +44,7 @@ struct fr_chimera_learner {
     float *std;            // [d]
 };
 
-// Opens a zeroed learner at the beginning of a block of fr_alloc, which an error frees, as closing
+// Opens a learner at the beginning of a block of fr_alloc_zero, which an error frees, as closing
 // does.
 fr_status fr_chimera_learner_open(fr_chimera_learner *m, const fr_chimera_source *source,
                                   const fr_learner_config *config, fr_error *err);

@@ -21,7 +21,7 @@ struct fr_ppd_learner {
     const fr_ppd_more *more;      // borrowed; NULL: none
 };
 
-// Opens a zeroed learner at the beginning of a block of fr_alloc, which an error frees, as closing
+// Opens a learner at the beginning of a block of fr_alloc_zero, which an error frees, as closing
 // does.
 fr_status fr_ppd_learner_open(fr_ppd_learner *p, const char *name, const fr_ppd_more *more,
                               const fr_learner_config *config, fr_error *err);

@@ -52,7 +52,7 @@ static fr_status encode_text(const source *s, const fr_cmd_text *text, fr_ids *i
     const fr_message user = {.role = {"user", 4}, .content = {s->data, s->n}};
     fr_chat_request request = {.messages = &user, .n_messages = 1, .add_generation_prompt = true};
     fr_chat_text rendered = {0};
-    const fr_status st = fr_cmd_text_chat(text, &request, true, &rendered, ids, err);
+    const fr_status st = fr_text_render(text->text, &request, FR_TEXT_BOS, &rendered, ids, err);
     fr_chat_text_close(&rendered);
     return st;
 }

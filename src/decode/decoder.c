@@ -174,22 +174,15 @@ fr_status fr_decoder_fault(fr_decoder *d, fr_error *err) {
 
 // ---------------------------------------------------------------- a decoder by itself
 
-fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
-                            const fr_sampling *sampling, bool (*keep_going)(void *user), void *user,
-                            fr_error *err) {
+void fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling) {
     const double start = fr_seconds();
     assert(d->alone);
     fr_decoder_begin(d, prompt, n, sampling);
     while (fr_decoder_reads(d)) {
-        if (keep_going && !keep_going(user)) {
-            fr_decoder_shorten(d);
-            return fr_fail(err, FR_EINTR, "interrupted while reading the prompt");
-        }
         d->turn = (fr_decoder_turn){.max_tokens = 1};
         fr_decoder_group_step(d->group);
     }
     d->stats.seconds_prompt = fr_seconds() - start;
-    return FR_OK;
 }
 
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user) {

@@ -83,11 +83,8 @@ void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_samp
 // that case this call also drops what was committed.
 bool fr_decoder_reads(fr_decoder *d);
 
-// Begins and evaluates all but the last token, of a decoder by itself. `keep_going` (or NULL) is
-// asked between chunks; false leaves a shorter context and returns FR_EINTR.
-fr_status fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n,
-                            const fr_sampling *sampling, bool (*keep_going)(void *user), void *user,
-                            fr_error *err);
+// Begins and evaluates all but the last token, of a decoder by itself.
+void fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);
 void fr_decoder_shorten(fr_decoder *d); // gives up what is still to be read
 
 // Makes the context that of `from`, a decoder on the same model with keys and values of the same

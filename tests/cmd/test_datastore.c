@@ -106,7 +106,8 @@ static void expect_chat(const char *store, int i, const char *messages) {
     assert_int_equal(
         fr_json_chat_parse(&chat, messages, strlen(messages), &text.text->chat.takes, &err), 0);
     chat.request.add_generation_prompt = false;
-    assert_int_equal(fr_cmd_text_chat(&text, &chat.request, true, &rendered, &ids, &err), 0);
+    assert_int_equal(fr_text_render(text.text, &chat.request, FR_TEXT_BOS, &rendered, &ids, &err),
+                     0);
     expect_text(store, i, &ids);
     fr_json_chat_close(&chat);
     fr_chat_text_close(&rendered);

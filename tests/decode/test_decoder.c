@@ -94,7 +94,7 @@ static output decode(fr_model *m, fr_drafter *drafter, const fr_sampling *sampli
     assert_int_equal(
         fr_decoder_open(&d, m, CTX, FR_KV_F16, drafter ? &drafter->needs : &none, &err), FR_OK);
     d.drafter = drafter ? drafter : fr_drafter_none();
-    assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, sampling, NULL, NULL, &err), FR_OK);
+    fr_decoder_prompt(&d, prompt, PROMPT, sampling);
     for (;;) {
         int left = CTX - d.n_ids < n_predict - o.n ? CTX - d.n_ids : n_predict - o.n;
         if (left < 1 || !fr_decoder_step(&d, left, emit, &o)) break;
@@ -187,12 +187,10 @@ static void prefix_reuse_keeps_the_bits(void **state) {
     const int before[] = {PROMPT, PROMPT + 20, 5, 1, PROMPT - 1}; // contexts that share a beginning
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         output out = {0};
-        assert_int_equal(fr_decoder_prompt(&d, text, before[i], &SAMPLINGS[0], NULL, NULL, &err),
-                         FR_OK);
+        fr_decoder_prompt(&d, text, before[i], &SAMPLINGS[0]);
         fr_decoder_step(&d, 1, emit, &out);
         out = (output){0};
-        assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[2], NULL, NULL, &err),
-                         FR_OK);
+        fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[2]);
         assert_int_equal(d.stats.prompt_reused, before[i] < PROMPT - 1 ? before[i] : PROMPT - 1);
         while (out.n < 20)
             fr_decoder_step(&d, 20 - out.n, emit, &out);
@@ -212,7 +210,7 @@ static fr_stats stats_of(fr_model *m, const int32_t *text, style how, int nodes)
                       .n_truth = CTX};
     assert_int_equal(fr_decoder_open(&d, m, CTX, FR_KV_F16, &t.base.needs, &err), FR_OK);
     d.drafter = &t.base;
-    assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
+    fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[0]);
     while (d.n_ids < CTX)
         fr_decoder_step(&d, CTX - d.n_ids, emit, &out);
     const fr_stats stats = d.stats;
@@ -259,7 +257,7 @@ static output decode_to_fault(fr_model *m, fr_drafter *drafter, fr_rule rule,
         FR_OK);
     d.drafter = drafter ? drafter : fr_drafter_none();
     d.accept.rule = rule;
-    assert_int_equal(fr_decoder_prompt(&d, prompt, n, sampling, NULL, NULL, &err), FR_OK);
+    fr_decoder_prompt(&d, prompt, n, sampling);
     while (d.n_ids < CTX && fr_decoder_step(&d, CTX - d.n_ids, emit, &o))
         assert_int_equal(fr_decoder_fault(&d, &err), FR_OK);
     *fault = (fr_error){0};
@@ -271,7 +269,7 @@ static output decode_to_fault(fr_model *m, fr_drafter *drafter, fr_rule rule,
         assert_false(fr_decoder_step(&d, CTX - d.n_ids, emit, &o));
         assert_true(o.n == before && fr_decoder_fault(&d, &err) == FR_EDATA);
         assert_int_equal(d.stats.passes, passes + 1);
-        assert_int_equal(fr_decoder_prompt(&d, prompt, n, sampling, NULL, NULL, &err), FR_OK);
+        fr_decoder_prompt(&d, prompt, n, sampling);
         assert_int_equal(fr_decoder_fault(&d, &err), FR_OK); // of the text before
     }
     assert_memory_equal(d.ids + n, o.token, sizeof *o.token * (size_t)(d.n_ids - n));
@@ -344,7 +342,7 @@ static void the_check_of_a_decoder_finds_damage(void **state) {
     fr_test_ids(text, PROMPT, n_vocab, 3);
     assert_int_equal(fr_decoder_open(&d, &o.model, CTX, FR_KV_F16, &(fr_needs){0}, &err), FR_OK);
     assert_true(fr_decoder_is_sound(&d));
-    assert_int_equal(fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
+    fr_decoder_prompt(&d, text, PROMPT, &SAMPLINGS[0]);
     assert_noticed(d.n_ids, -1, fr_decoder_is_sound(&d));
     assert_noticed(d.n_ids, CTX + 1, fr_decoder_is_sound(&d));
     assert_noticed(d.n_ids, PROMPT - 2, fr_decoder_is_sound(&d)); // more is committed

@@ -210,7 +210,7 @@ static void run_chimera(const world *w, double part[DEPTH]) {
         for (int k = 0; k < D; k++)
             state[k] = fr_f16_to_f32(w->final[i * D + k]);
         fr_row row = fr_decoder_block_row(state, FR_PARENT_COMMITTED, 0);
-        fr_decoder_block_run(&block, &row, 1, 0);
+        fr_decoder_block_run(&block, &row, 1);
         fr_decoder_block_commit(&block, 1);
         fr_chimera_heads_state(&heads, state);
         for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
@@ -219,7 +219,7 @@ static void run_chimera(const world *w, double part[DEPTH]) {
             fr_ngram_encoder_states(&green, &gram, 1, x, D);
             row = fr_decoder_block_row(x, slot < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(slot),
                                        FR_WANT_FINAL);
-            fr_decoder_block_run(&block, &row, 1, 0);
+            fr_decoder_block_run(&block, &row, 1);
             slot = fr_decoder_block_slot(&block, 0);
             fr_chimera_heads_put(&heads, 0, fr_decoder_block_state(&block, 0));
             fr_chimera_heads_run(&heads, k, 1);

@@ -20,10 +20,10 @@ static void words(const char *values, const char *between, FILE *out) {
     }
 }
 
-static void table_words(fr_word_at *at, const char *between, FILE *out) {
+static void table_words(fr_word_at *at, FILE *out) {
     fr_word word;
     for (int i = 0; at && at(i, &word); i++)
-        fprintf(out, "%s%s%s", i ? between : "", word.name, word.with_file ? ":" : "");
+        fprintf(out, "%s%s%s", i ? " " : "", word.name, word.with_file ? ":" : "");
 }
 
 // Inside single quotes of a shell: a quote ends them, so it is written apart.
@@ -82,7 +82,7 @@ static void bash_specs(const fr_program *p, FILE *out) {
             "    if [[ $part != *:* ]]; then\n"
             "        COMPREPLY=($(compgen -P \"${cur%%\"$part\"}\" -W '",
             p->name);
-    table_words(p->specs, " ", out);
+    table_words(p->specs, out);
     fputs("' -- \"$part\"))\n"
           "        [[ ${COMPREPLY[0]} == *: ]] && compopt -o nospace\n"
           "    fi\n"
@@ -157,7 +157,7 @@ void fr_option_bash(const fr_program *p, FILE *out) {
             for (const fr_option *o = (*c)->groups[g]->options; o->name; o++)
                 fprintf(out, " --%s", o->name);
         putc(' ', out);
-        table_words((*c)->words, " ", out);
+        table_words((*c)->words, out);
         fputs("' -- \"$cur\")) ;;\n", out);
     }
     fputs("    esac\n    if [ ${#COMPREPLY[@]} -eq 0 ]; then\n"

@@ -37,7 +37,7 @@ fr_status fr_talk_encode(const fr_talk *t, const fr_cmd_text *text, bool opened,
     fr_chat_text rendered = {0};
     ids->n = 0;
     fr_error why = {0};
-    const fr_status st = fr_cmd_text_chat(text, &request, true, &rendered, ids, &why);
+    const fr_status st = fr_text_render(text->text, &request, FR_TEXT_BOS, &rendered, ids, &why);
     fr_chat_text_close(&rendered);
     // A conversation that the template refuses is no mistake of the command line.
     return st ? fr_fail(err, st == FR_EARG ? FR_EDATA : st, "%s", why.text) : FR_OK;

@@ -61,11 +61,6 @@ fr_status fr_cmd_text_template(fr_cmd_text *t, const fr_cmd_args *args, fr_error
     return st ? fr_fail(err, st, "%s: %s", args->chat_template_file, why.text) : FR_OK;
 }
 
-fr_status fr_cmd_text_chat(const fr_cmd_text *t, fr_chat_request *request, bool bos,
-                           fr_chat_text *rendered, fr_ids *ids, fr_error *err) {
-    return fr_text_render(t->text, request, bos ? FR_TEXT_BOS : 0, rendered, ids, err);
-}
-
 json_t *fr_cmd_json_ids(const int32_t *ids, size_t n) {
     json_t *array = json_array();
     for (size_t i = 0; array && i < n; i++)

@@ -43,10 +43,6 @@ void fr_cmd_text_help(void);
             NULL, NULL, "a chat template (Jinja) that takes the place of the model's", 0, 0, NULL  \
     }
 
-// fr_text_render, with the token in front that the model wants there where `bos` says so.
-fr_status fr_cmd_text_chat(const fr_cmd_text *t, fr_chat_request *request, bool bos,
-                           fr_chat_text *rendered, fr_ids *ids, fr_error *err);
-
 json_t *fr_cmd_json_ids(const int32_t *ids, size_t n);
 // Ids from a JSON array of whole numbers, appended. FR_EDATA.
 fr_status fr_cmd_ids_from_json(fr_ids *ids, const json_t *array, fr_error *err);

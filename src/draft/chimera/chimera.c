@@ -82,7 +82,7 @@ static void read_waiting(fr_chimera *m) {
     fr_row rows[FR_DECODER_BLOCK_ROWS];
     const int n = put_waiting(m, rows);
     if (!n) return;
-    fr_decoder_block_run(&m->block, rows, n, 0);
+    fr_decoder_block_run(&m->block, rows, n);
     fr_decoder_block_commit(&m->block, n);
     m->n_waiting = 0;
 }

@@ -50,9 +50,9 @@ double fr_decoder_block_seconds(const fr_decoder_block *b) {
     return fr_draft_batch_seconds(b->batch, b->n_rows);
 }
 
-void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n, int first_result) {
+void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n) {
     assert(!b->batch->n_rows);
-    fr_decoder_block_put(b, rows, n, first_result);
+    fr_decoder_block_put(b, rows, n, 0);
     fr_draft_batch_run(b->batch);
 }
 

@@ -49,8 +49,8 @@ static inline fr_row fr_decoder_block_row(const float *x, int32_t parent, uint8_
 bool fr_decoder_block_put(fr_decoder_block *b, const fr_row *rows, int n, int first_result);
 // The share of these rows in the last pass' time.
 double fr_decoder_block_seconds(const fr_decoder_block *b);
-// A pass of these rows alone, at once.
-void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n, int first_result);
+// A pass of these rows alone, at once; the first is row 0 of what is asked for below.
+void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n);
 void fr_decoder_block_commit(fr_decoder_block *b,
                              int n);             // scratch slots 0..n-1, each behind the one before
 void fr_decoder_block_drop(fr_decoder_block *b); // all scratch slots

@@ -132,10 +132,9 @@ static int most_tokens(const fr_driven *d, const fr_tree *tree, int node) {
 }
 
 static double read_text(fr_driven *d, const fr_context *c) {
-    fr_error never;
     const double start = fr_seconds();
     const int before = d->decoder.kv.n_committed;
-    fr_decoder_prompt(&d->decoder, c->ids, c->n_ids, c->sampling, NULL, NULL, &never);
+    fr_decoder_prompt(&d->decoder, c->ids, c->n_ids, c->sampling);
     return d->decoder.kv.n_committed > before + 2 ? fr_seconds() - start : 0;
 }
 

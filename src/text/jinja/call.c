@@ -135,7 +135,7 @@ value fr_jinja_call_macro(run *r, value v, const args *a) {
 
 static value call_joiner(run *r, cycler *c) {
     const bool first = c->at++ == 0;
-    return first ? fr_jinja_make_text(r, "", FR_MARK_TEMPLATE) : c->item[0];
+    return first ? fr_jinja_make_text(r, "") : c->item[0];
 }
 
 value fr_jinja_call(run *r, value callee, const args *a) {

@@ -54,8 +54,8 @@ const char *fr_jinja_kind_name(value v);
 // ---- making values
 
 value fr_jinja_make_str(run *r, str s);
-value fr_jinja_make_text(run *r, const char *text, fr_mark mark); // copied
-seq *fr_jinja_make_seq(run *r, seq_kind kind);                    // NULL: failed
+value fr_jinja_make_text(run *r, const char *text); // copied, as the template's
+seq *fr_jinja_make_seq(run *r, seq_kind kind);      // NULL: failed
 void fr_jinja_add(run *r, seq *s, value item);
 dict *fr_jinja_make_dict(run *r);
 void fr_jinja_set_item(run *r, dict *d, value key, value item); // refuses keys without a hash

@@ -77,9 +77,9 @@ value fr_jinja_make_str(run *r, str s) {
     return make_ref(J_STR, copy);
 }
 
-value fr_jinja_make_text(run *r, const char *s, fr_mark mark) {
+value fr_jinja_make_text(run *r, const char *s) {
     writer t = {.r = r};
-    fr_jinja_put_text(&t, s, mark);
+    fr_jinja_put_text(&t, s, FR_MARK_TEMPLATE);
     return fr_jinja_text_value(&t);
 }
 

@@ -319,14 +319,12 @@ static void the_block_has_read_the_text_and_no_guess(void **state) {
     for (int w = 0; w < 2; w++)
         for (int n = 1; n < 80; n += 13) {
             fr_decoder d;
-            fr_error err;
             output o = {.n = 0};
             int32_t prompt[CTX];
             fr_drafter *drafter = open_way(&p, &ways[w]);
             open_decoder(&d, &p, drafter, false);
             fr_test_ids(prompt, n, 256, (unsigned)(90 + n));
-            assert_int_equal(fr_decoder_prompt(&d, prompt, n, &SAMPLINGS[0], NULL, NULL, &err),
-                             FR_OK);
+            fr_decoder_prompt(&d, prompt, n, &SAMPLINGS[0]);
             while (o.n < 60)
                 fr_decoder_step(&d, 60 - o.n, emit, &o);
             expect_fresh_reading(&p, drafter->n_parts ? drafter->parts[1] : drafter, d.ids,
@@ -379,7 +377,6 @@ static void accepted_tokens_use_up_a_chain(void **state) {
     enum { LENGTH = 9, N = 120 };
     const char *options[] = {"mode=reuse", "depth=9", "min-score=0", NULL};
     pair p;
-    fr_error err;
     int32_t prompt[PROMPT];
     char spec[120];
     open_pair(&p, &PACKS[0]);
@@ -388,8 +385,7 @@ static void accepted_tokens_use_up_a_chain(void **state) {
     fr_drafter *d = open_drafter(&p, spec, true, options);
     fr_decoder dec;
     open_decoder(&dec, &p, d, false);
-    assert_int_equal(fr_decoder_prompt(&dec, prompt, PROMPT, &SAMPLINGS[0], NULL, NULL, &err),
-                     FR_OK);
+    fr_decoder_prompt(&dec, prompt, PROMPT, &SAMPLINGS[0]);
     output o = {.n = 0};
     int place = 0, anchor = -LENGTH, age = 0, fresh = 0, reuses = 0, reused = 0, several = 0;
     bool again[LENGTH] = {false}; // states of the chain that served again

@@ -234,7 +234,7 @@ static void the_first_guess_is_what_the_exit_says(void **state) {
         open_decoder(&d, &p, drafter, false);
         d.watch = look;
         d.watch_user = &first;
-        assert_int_equal(fr_decoder_prompt(&d, prompt, 30, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
+        fr_decoder_prompt(&d, prompt, 30, &SAMPLINGS[0]);
         fr_decoder_step(&d, 9, emit, &o);
         assert_true(first >= 0);
         assert_true(behind_best(&p, &pack, prompt, 30, first) < 0.05); // 8-bit head and rows
@@ -252,14 +252,13 @@ static void what_was_drafted_behind_goes_on(void **state) {
     pair p;
     int32_t prompt[PROMPT];
     fr_decoder d;
-    fr_error err;
     output o = {.n = 0};
     open_pair(&p, &TARGET, &tiny, 1);
     fr_test_ids(prompt, PROMPT, 256, 33);
     fr_drafter *drafter = open_drafter(&p, p.spec, true, NULL);
     assert_int_equal(drafter->needs.resumes, 2);
     open_decoder(&d, &p, drafter, false);
-    assert_int_equal(fr_decoder_prompt(&d, prompt, PROMPT, &SAMPLINGS[0], NULL, NULL, &err), FR_OK);
+    fr_decoder_prompt(&d, prompt, PROMPT, &SAMPLINGS[0]);
     fr_decoder_step(&d, 20, emit, &o);
     // The root and five guesses were drafted behind; the sixth begins at the bottom.
     assert_int_equal(d.tree.n, 7);

@@ -93,7 +93,7 @@ BUILTIN(default_value) {
     UNUSED;
     const bool use = self.kind == J_UNDEFINED || (fr_jinja_truth(arg[1]) && !fr_jinja_truth(self));
     if (!use) return self;
-    return arg[0].kind == J_MISSING ? fr_jinja_make_text(r, "", FR_MARK_TEMPLATE) : arg[0];
+    return arg[0].kind == J_MISSING ? fr_jinja_make_text(r, "") : arg[0];
 }
 
 BUILTIN(attr) {

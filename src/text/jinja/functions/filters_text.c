@@ -231,7 +231,7 @@ BUILTIN(wordcount) {
 
 BUILTIN(truncate) {
     UNUSED;
-    const value ellipsis = fr_jinja_make_text(r, "...", FR_MARK_TEMPLATE);
+    const value ellipsis = fr_jinja_make_text(r, "...");
     if (self.kind != J_STR || (arg[2].kind != J_MISSING && arg[2].kind != J_STR))
         return fr_jinja_fail(r, "truncate takes strings");
     if (r->status) return UNDEFINED;

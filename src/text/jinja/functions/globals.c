@@ -99,7 +99,7 @@ BUILTIN(new_joiner) {
     UNUSED;
     value *sep = fr_jinja_alloc(r, sizeof *sep);
     if (!sep) return UNDEFINED;
-    *sep = arg[0].kind == J_MISSING ? fr_jinja_make_text(r, ", ", FR_MARK_TEMPLATE) : arg[0];
+    *sep = arg[0].kind == J_MISSING ? fr_jinja_make_text(r, ", ") : arg[0];
     return make_cycler(r, J_JOINER, sep, 1);
 }
 

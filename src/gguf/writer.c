@@ -87,22 +87,6 @@ static void scalar(fr_gguf_writer *w, const char *key, fr_gguf_type type, uint64
     append(w, bytes, fr_gguf_scalar_bytes(type));
 }
 
-void fr_gguf_writer_u8(fr_gguf_writer *w, const char *key, uint8_t value) {
-    scalar(w, key, FR_GGUF_U8, value);
-}
-
-void fr_gguf_writer_i8(fr_gguf_writer *w, const char *key, int8_t value) {
-    scalar(w, key, FR_GGUF_I8, (uint64_t)value);
-}
-
-void fr_gguf_writer_u16(fr_gguf_writer *w, const char *key, uint16_t value) {
-    scalar(w, key, FR_GGUF_U16, value);
-}
-
-void fr_gguf_writer_i16(fr_gguf_writer *w, const char *key, int16_t value) {
-    scalar(w, key, FR_GGUF_I16, (uint64_t)value);
-}
-
 void fr_gguf_writer_u32(fr_gguf_writer *w, const char *key, uint32_t value) {
     if (!strcmp(key, "general.alignment")) {
         if (value < 8 || (value & (value - 1))) {
@@ -122,10 +106,6 @@ void fr_gguf_writer_i32(fr_gguf_writer *w, const char *key, int32_t value) {
 
 void fr_gguf_writer_u64(fr_gguf_writer *w, const char *key, uint64_t value) {
     scalar(w, key, FR_GGUF_U64, value);
-}
-
-void fr_gguf_writer_i64(fr_gguf_writer *w, const char *key, int64_t value) {
-    scalar(w, key, FR_GGUF_I64, (uint64_t)value);
 }
 
 void fr_gguf_writer_f32(fr_gguf_writer *w, const char *key, float value) {
@@ -158,13 +138,6 @@ void fr_gguf_writer_str_array(fr_gguf_writer *w, const char *key, const char *co
         append_str(w, items[i], strlen(items[i]));
 }
 
-void fr_gguf_writer_bytes_array(fr_gguf_writer *w, const char *key, const fr_gguf_str *items,
-                                size_t count) {
-    begin_array(w, key, FR_GGUF_STR, count);
-    for (size_t i = 0; i < count; i++)
-        append_str(w, items[i].data, items[i].bytes);
-}
-
 // Files are little endian and so is every machine that this engine runs on; see the assertion in
 // writer_file.c.
 void fr_gguf_writer_raw_array(fr_gguf_writer *w, const char *key, fr_gguf_type item,
@@ -188,13 +161,6 @@ void fr_gguf_writer_u32_array(fr_gguf_writer *w, const char *key, const uint32_t
 void fr_gguf_writer_f32_array(fr_gguf_writer *w, const char *key, const float *items,
                               size_t count) {
     fr_gguf_writer_raw_array(w, key, FR_GGUF_F32, items, count);
-}
-
-void fr_gguf_writer_bool_array(fr_gguf_writer *w, const char *key, const bool *items,
-                               size_t count) {
-    begin_array(w, key, FR_GGUF_BOOL, count);
-    for (size_t i = 0; i < count; i++)
-        append(w, &(uint8_t){items[i]}, 1);
 }
 
 void fr_gguf_writer_kv(fr_gguf_writer *w, const fr_gguf_kv *kv) {

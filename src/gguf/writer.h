@@ -20,14 +20,9 @@ void fr_gguf_writer_close(fr_gguf_writer *w); // NULL is fine
 
 // One value. Keys: 1..1023 bytes. "general.alignment" given as a u32 (a power of two, 8 or more) is
 // obeyed.
-void fr_gguf_writer_u8(fr_gguf_writer *w, const char *key, uint8_t value);
-void fr_gguf_writer_i8(fr_gguf_writer *w, const char *key, int8_t value);
-void fr_gguf_writer_u16(fr_gguf_writer *w, const char *key, uint16_t value);
-void fr_gguf_writer_i16(fr_gguf_writer *w, const char *key, int16_t value);
 void fr_gguf_writer_u32(fr_gguf_writer *w, const char *key, uint32_t value);
 void fr_gguf_writer_i32(fr_gguf_writer *w, const char *key, int32_t value);
 void fr_gguf_writer_u64(fr_gguf_writer *w, const char *key, uint64_t value);
-void fr_gguf_writer_i64(fr_gguf_writer *w, const char *key, int64_t value);
 void fr_gguf_writer_f32(fr_gguf_writer *w, const char *key, float value);
 void fr_gguf_writer_f64(fr_gguf_writer *w, const char *key, double value);
 void fr_gguf_writer_bool(fr_gguf_writer *w, const char *key, bool value);
@@ -38,14 +33,11 @@ void fr_gguf_writer_bytes(fr_gguf_writer *w, const char *key, const void *data,
 // Arrays of `count` items (0 is fine).
 void fr_gguf_writer_str_array(fr_gguf_writer *w, const char *key, const char *const *items,
                               size_t count);
-void fr_gguf_writer_bytes_array(fr_gguf_writer *w, const char *key, const fr_gguf_str *items,
-                                size_t count);
 void fr_gguf_writer_i32_array(fr_gguf_writer *w, const char *key, const int32_t *items,
                               size_t count);
 void fr_gguf_writer_u32_array(fr_gguf_writer *w, const char *key, const uint32_t *items,
                               size_t count);
 void fr_gguf_writer_f32_array(fr_gguf_writer *w, const char *key, const float *items, size_t count);
-void fr_gguf_writer_bool_array(fr_gguf_writer *w, const char *key, const bool *items, size_t count);
 // Any scalar type but str, items packed as in the file.
 void fr_gguf_writer_raw_array(fr_gguf_writer *w, const char *key, fr_gguf_type item,
                               const void *items, size_t count);

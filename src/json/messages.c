@@ -367,17 +367,6 @@ fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat
                               err);
 }
 
-fr_status fr_json_chat_parse(fr_json_chat *out, const char *json, size_t bytes,
-                             const fr_chat_takes *takes, fr_error *err) {
-    fr_error failure = {0};
-    *out = (fr_json_chat){0};
-    json_t *root = fr_json_load(json, bytes, &failure);
-    if (!root) return fr_fail(err, failure.code, "%s", failure.text);
-    const fr_status st = fr_json_chat_from(out, root, takes, err);
-    json_decref(root);
-    return st;
-}
-
 void fr_json_chat_close(fr_json_chat *chat) {
     fr_jinja_values_close(chat->request.values);
     *chat = (fr_json_chat){0};

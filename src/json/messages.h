@@ -22,11 +22,7 @@ typedef struct fr_json_chat {
     fr_chat_request request; // add_generation_prompt true where not given; bos, eos, now: caller's
 } fr_json_chat;
 
-// From text. *out is overwritten; close it whether or not this succeeds. FR_EARG, FR_ENOMEM.
-fr_status fr_json_chat_parse(fr_json_chat *out, const char *json, size_t bytes,
-                             const fr_chat_takes *takes, fr_error *err);
-
-// From parsed JSON: the same object or array.
+// *out is overwritten; close it whether or not this succeeds. FR_EARG, FR_ENOMEM.
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
                             fr_error *err);
 // Whether the object has tools, which fr_chat_choose is to know for what `takes` it is read with.

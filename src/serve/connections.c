@@ -256,10 +256,3 @@ bool fr_connections_at_rest(fr_connections *c, double seconds) {
     pthread_mutex_unlock(&c->lock);
     return rests;
 }
-
-int fr_connections_count(fr_connections *c) {
-    pthread_mutex_lock(&c->lock);
-    const int n = c->n;
-    pthread_mutex_unlock(&c->lock);
-    return n;
-}

@@ -45,9 +45,6 @@ void fr_connections_received(fr_connections *c, fr_connection *of, size_t bytes)
 // nothing for request_seconds does not count. Whether that is so.
 bool fr_connections_at_rest(fr_connections *c, double seconds);
 
-// How many there are that were not told to end.
-int fr_connections_count(fr_connections *c);
-
 // The invariant in connections.c, for asserts: with its lock held, or while nobody uses it.
 bool fr_connections_is_sound(const fr_connections *c);
 

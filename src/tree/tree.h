@@ -33,7 +33,7 @@ typedef struct fr_dist {
     int n;
     const int16_t *draw; // nodes in the order drawn; with replacement one may stand there again
     int n_draws;
-    bool replace; // drawn with replacement
+    bool replace; // drawn with replacement [SpecInfer §4.3], which no drafter here does
 } fr_dist;
 
 typedef struct fr_tree {

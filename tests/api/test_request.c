@@ -13,6 +13,7 @@
 #include "api/request.h"
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"
+#include "support/chats.h"
 #include "support/tiny_model.h"
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static int set_up(void **state) {
     if (fr_tiny_memory(&(fr_tiny_options){.n_layer = 1, .d = 32}, &file, &bytes, &err)) return -1;
     if (fr_gguf_open_memory(&gguf, file, bytes, "tiny", &err)) return -1;
     if (fr_tokenizer_open(&tokenizer, gguf, &err)) return -1;
-    if (fr_chat_open_named(&chat, "chatml", &err)) return -1;
+    if (open_named_chat(&chat, "chatml", &err)) return -1;
     model = (fr_api_model){tokenizer, &chat, fr_tokenizer_size(tokenizer)};
     return 0;
 }

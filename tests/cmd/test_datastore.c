@@ -4,6 +4,7 @@
 #include "cmd/lib/text.h"
 #include "cmd/program.h"
 #include "draft/retrieval/datastore.h"
+#include "support/chats.h"
 #include "support/folder.h"
 #include "support/tiny_model.h"
 #include "train/data/shard.h"
@@ -103,8 +104,8 @@ static void expect_chat(const char *store, int i, const char *messages) {
     fr_chat_text rendered = {0};
     fr_ids ids = {0};
     fr_error err;
-    assert_int_equal(
-        fr_json_chat_parse(&chat, messages, strlen(messages), &text.text->chat.takes, &err), 0);
+    assert_int_equal(parse_chat(&chat, messages, strlen(messages), &text.text->chat.takes, &err),
+                     0);
     chat.request.add_generation_prompt = false;
     assert_int_equal(fr_text_render(text.text, &chat.request, FR_TEXT_BOS, &rendered, &ids, &err),
                      0);

@@ -1,5 +1,6 @@
 // fuzz_messages.c — any bytes as a JSON conversation, rendered by every named template and by ones
 // that write all they find.
+#include "support/chats.h"
 #include "json/messages.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static void render(const char *template, const char *json, size_t bytes) {
     fr_chat_text out = {0};
     fr_error err = {0};
     if (fr_chat_open(&chat, template, strlen(template), &err)) abort();
-    fr_status st = fr_json_chat_parse(&in, json, bytes, &chat.takes, &err);
+    fr_status st = parse_chat(&in, json, bytes, &chat.takes, &err);
     if (!st) {
         in.request.bos = (fr_chat_str){"<s>", 3};
         st = fr_chat_render(&chat, &in.request, &out, &err);

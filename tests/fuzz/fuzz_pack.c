@@ -1,9 +1,17 @@
 // fuzz_pack.c — any bytes as a pack. What is taken keeps its promises: ids in the vocabulary, every
 // tensor where the kind has one.
 #include "draft/pack/pack.h"
+#include "kern/dequant.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Reads a vector of n floats, which the kind has.
+static void read_vector(const fr_pack *p, const char *name, float *to, int n) {
+    const fr_gguf_tensor *t = fr_pack_tensor(p, name);
+    if (!t || t->n_dims != 1 || t->ne[0] != n) abort();
+    fr_dequant_row(t->type, t->data, to, n);
+}
 
 // What those who bind the tensors ask without looking.
 static void bind(const fr_pack *p) {
@@ -13,7 +21,7 @@ static void bind(const fr_pack *p) {
     for (int k = 1; v && k <= p->depth && p->kind == FR_PACK_MEDUSA; k++) {
         char name[40];
         snprintf(name, sizeof name, "medusa.%d.bias", k);
-        fr_pack_vector(p, name, v, p->d);
+        read_vector(p, name, v, p->d);
         snprintf(name, sizeof name, "medusa.%d.weight", k);
         if (!fr_pack_tensor(p, name)) abort();
     }
@@ -21,21 +29,21 @@ static void bind(const fr_pack *p) {
     for (int k = 0; k < p->depth && p->kind == FR_PACK_HIDDEN_TRANSFER; k++)
         if (p->layer[k] < 1 || (k && p->layer[k] < p->layer[k - 1])) abort();
     if (v && (p->kind == FR_PACK_EAGLE || p->kind == FR_PACK_HIDDEN_STATE)) {
-        fr_pack_vector(p, "fc_state.norm", v, p->d);
-        fr_pack_vector(p, "output_norm.weight", v, p->d);
+        read_vector(p, "fc_state.norm", v, p->d);
+        read_vector(p, "output_norm.weight", v, p->d);
         if (!fr_pack_tensor(p, "blk.0.ffn_down.weight")) abort();
         if (p->rank && !fr_pack_tensor(p, "inject.out.weight")) abort();
         if (p->n_head % p->n_kv || p->head_dim % 2) abort();
     }
     if (v && p->kind == FR_PACK_CHIMERA) {
-        fr_pack_vector(p, "output_norm.weight", v, p->d);
+        read_vector(p, "output_norm.weight", v, p->d);
         if (p->ngram < 1 || p->ngram > FR_PACK_NGRAM || p->hidden < 1) abort();
         if (!fr_pack_tensor(p, "ngram.out.weight")) abort();
         if (!fr_pack_tensor(p, "chimera.1.chain.weight")) abort();
     }
     if (v && p->kind == FR_PACK_EARLY_EXIT) {
-        fr_pack_vector(p, "exit.norm", v, p->d);
-        fr_pack_vector(p, "exit.bias", v, p->d);
+        read_vector(p, "exit.norm", v, p->d);
+        read_vector(p, "exit.bias", v, p->d);
         if (p->exit < 1 || !fr_pack_tensor(p, "exit.weight")) abort();
     }
     if (p->kind == FR_PACK_LAYER_SKIP) {

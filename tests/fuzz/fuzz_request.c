@@ -4,6 +4,7 @@
 #include "api/translate.h"
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"
+#include "support/chats.h"
 #include "support/tiny_model.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static void open_model(void) {
     if (fr_tiny_memory(&(fr_tiny_options){.n_layer = 1, .d = 32}, &file, &bytes, NULL)) abort();
     if (fr_gguf_open_memory(&g, file, bytes, "tiny", NULL)) abort();
     if (fr_tokenizer_open(&tokenizer, g, NULL)) abort();
-    if (fr_chat_open_named(&chat, "chatml", NULL)) abort();
+    if (open_named_chat(&chat, "chatml", NULL)) abort();
     fr_gguf_close(g);
     fr_free(file);
 }

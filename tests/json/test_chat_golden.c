@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/chats.h"
 #include "json/messages.h"
 
 typedef struct templates { // of the lines that follow; {0}: none
@@ -29,8 +30,7 @@ static void choose_templates(const json_t *row, templates *t) {
     close_templates(t);
     if (text && fr_chat_open(&t->written, json_string_value(text), json_string_length(text), &err))
         fail_msg("%s", err.text);
-    if (name && fr_chat_open_named(&t->named, json_string_value(name), &err))
-        fail_msg("%s", err.text);
+    if (name && open_named_chat(&t->named, json_string_value(name), &err)) fail_msg("%s", err.text);
 }
 
 static void check_row(const json_t *row, const fr_chat_template *chat, int line) {

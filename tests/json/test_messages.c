@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/chats.h"
 #include "json/messages.h"
 
 static const fr_chat_takes usual = {
@@ -22,8 +23,7 @@ static void expect(const char *template, const char *json, const fr_chat_takes *
     fr_chat_text out = {0};
     fr_error err = {0};
     assert_int_equal(fr_chat_open(&chat, template, strlen(template), &err), FR_OK);
-    if (fr_json_chat_parse(&in, json, strlen(json), takes, &err))
-        fail_msg("%s: %s", json, err.text);
+    if (parse_chat(&in, json, strlen(json), takes, &err)) fail_msg("%s: %s", json, err.text);
     if (fr_chat_render(&chat, &in.request, &out, &err)) fail_msg("%s: %s", json, err.text);
     assert_string_equal(out.marked.text.data, expected);
     fr_chat_text_close(&out);
@@ -176,7 +176,7 @@ static void wrong_shapes_say_where(void **state) {
         fr_json_chat chat;
         fr_error err = {0};
         const char *json = refused[i].json;
-        assert_int_equal(fr_json_chat_parse(&chat, json, strlen(json), &usual, &err), FR_EARG);
+        assert_int_equal(parse_chat(&chat, json, strlen(json), &usual, &err), FR_EARG);
         if (!strstr(err.text, refused[i].says))
             fail_msg("%s: expected \"%s\" in \"%s\"", json, refused[i].says, err.text);
         fr_json_chat_close(&chat);

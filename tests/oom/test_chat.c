@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "oom/counted.h"
+#include "support/chats.h"
 #include "json/messages.h"
 
 static const char template[] =
@@ -28,7 +29,7 @@ static fr_status live(fr_error *err) {
     fr_json_chat in = {0};
     fr_chat_text out = {0};
     fr_status st = fr_chat_open(&chat, template, sizeof template - 1, err);
-    if (!st) st = fr_json_chat_parse(&in, conversation, strlen(conversation), &chat.takes, err);
+    if (!st) st = parse_chat(&in, conversation, strlen(conversation), &chat.takes, err);
     if (!st) st = fr_chat_render(&chat, &in.request, &out, err);
     if (!st) assert_non_null(strstr(out.marked.text.data, "<|user|>Hi[12]"));
     fr_chat_text_close(&out);

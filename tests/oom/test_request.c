@@ -10,6 +10,7 @@
 #include "api/request.h"
 #include "base/alloc.h"
 #include "oom/counted.h"
+#include "support/chats.h"
 #include "support/tiny_model.h"
 #include <string.h>
 
@@ -47,7 +48,7 @@ static void reading_gives_everything_back(void **state) {
                      FR_OK);
     assert_int_equal(fr_gguf_open_memory(&g, file, bytes, "tiny", NULL), FR_OK);
     assert_int_equal(fr_tokenizer_open(&tokenizer, g, NULL), FR_OK);
-    assert_int_equal(fr_chat_open_named(&chat, "chatml", NULL), FR_OK);
+    assert_int_equal(open_named_chat(&chat, "chatml", NULL), FR_OK);
     model = (fr_api_model){tokenizer, &chat, fr_tokenizer_size(tokenizer)};
     for (size_t b = 0; b < sizeof bodies / sizeof *bodies; b++)
         for (int n = 1;; n++) {

@@ -1,9 +1,7 @@
 // pack.c — opens a pack: metadata, then tensors, and for a drafter also kind, target and checksum.
-// Then it hands out vectors and matrices by name.
+// Then it hands out tensors by name.
 #include "draft/pack/pack.h"
 #include "draft/pack/parts.h"
-#include "kern/dequant.h"
-#include <assert.h>
 #include <string.h>
 
 fr_status fr_pack_take(fr_pack *p, const fr_gguf *g, fr_error *err) {
@@ -88,12 +86,6 @@ fr_status fr_pack_open_for(fr_pack *p, const char *path, fr_pack_kind kind, cons
     if (!st) return FR_OK;
     fr_pack_close(p);
     return fr_fail(err, st, "%s: %s", path, why.text);
-}
-
-void fr_pack_vector(const fr_pack *p, const char *name, float *to, int n) {
-    const fr_gguf_tensor *t = fr_gguf_tensor_find(p->gguf, name);
-    assert(t && t->n_dims == 1 && t->ne[0] == n);
-    fr_dequant_row(t->type, t->data, to, n);
 }
 
 const fr_gguf_tensor *fr_pack_tensor(const fr_pack *p, const char *name) {

@@ -116,8 +116,6 @@ fr_status fr_pack_check_sum(const fr_pack *p, fr_error *err);
 fr_status fr_pack_open_for(fr_pack *p, const char *path, fr_pack_kind kind, const fr_model *target,
                            fr_error *err);
 
-// A vector of n floats of the pack, any type there, into `to`. The name is one that the kind has.
-void fr_pack_vector(const fr_pack *p, const char *name, float *to, int n);
 // A tensor of the pack; NULL where this one has none.
 const fr_gguf_tensor *fr_pack_tensor(const fr_pack *p, const char *name);
 

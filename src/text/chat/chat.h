@@ -38,9 +38,8 @@ typedef struct fr_chat_template { // {0}: none
 // A template's text, which need not end in NUL and is not kept. FR_EUNSUP: text is NULL or empty
 // (the model has none); FR_EDATA: what is wrong with it, and in which line; FR_ENOMEM.
 fr_status fr_chat_open(fr_chat_template *out, const char *text, size_t bytes, fr_error *err);
-// One by its name ("chatml", "llama3", …; forerun.h has the list). FR_EARG for an unknown one,
-// naming the known; the same of its text.
-fr_status fr_chat_open_named(fr_chat_template *out, const char *name, fr_error *err);
+// The text of one by its name ("chatml", "llama3", …; forerun.h has the list). FR_EARG for an
+// unknown one, naming the known.
 fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err);
 // Their names with commas, written to `text`, which is returned.
 const char *fr_chat_names(char *text, size_t room);

@@ -97,10 +97,3 @@ fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err)
     return fr_fail(err, FR_EARG, "--chat-template %.40s: expected one of %s", name,
                    fr_chat_names(names, sizeof names));
 }
-
-fr_status fr_chat_open_named(fr_chat_template *out, const char *name, fr_error *err) {
-    const char *text;
-    *out = (fr_chat_template){0};
-    const fr_status st = fr_chat_find_named(&text, name, err);
-    return st ? st : fr_chat_open(out, text, strlen(text), err);
-}

@@ -4,6 +4,7 @@
 #include "draft/chimera/ngram_encoder.h"
 #include "draft/drafting.h"
 #include "draft/naive.h"
+#include "kern/dequant.h"
 #include "support/tiny_pack.h"
 #include "support/weights.h"
 #include <dirent.h>
@@ -55,7 +56,8 @@ static void state_by_hand(const fr_pack *p, const fr_model *target, const int32_
         for (int k = 0; k < p->d; k++)
             t[i * p->d + k] = (double)e[k] / sqrt(squares / p->d + 1e-6) / p->ngram;
     }
-    fr_pack_vector(p, "ngram.hidden.bias", bias, p->hidden);
+    const fr_gguf_tensor *b = fr_pack_tensor(p, "ngram.hidden.bias");
+    fr_dequant_row(b->type, b->data, bias, p->hidden);
     add_product(p, "ngram.hidden.weight", t, h);
     for (int i = 0; i < p->hidden; i++) {
         h[i] += (double)bias[i];

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gguf/gguf.h"
+#include "support/chats.h"
 #include "text/chat/chat.h"
 
 #define S(text) ((fr_chat_str){text, sizeof(text) - 1})
@@ -40,7 +41,7 @@ static void names_lead_to_templates(void **state) {
     fr_error err = {0};
     int n = 0;
     for (const char *name; (name = fr_chat_name_at(n)); n++) {
-        assert_int_equal(fr_chat_open_named(&chat, name, &err), FR_OK);
+        assert_int_equal(open_named_chat(&chat, name, &err), FR_OK);
         assert_true(chat.takes.text);
         assert_false(chat.takes.tools);
         fr_chat_text out = rendered(&chat, m, 3);
@@ -49,7 +50,7 @@ static void names_lead_to_templates(void **state) {
         fr_chat_close(&chat);
     }
     assert_int_equal(n, 11);
-    assert_int_equal(fr_chat_open_named(&chat, "nonsense", &err), FR_EARG);
+    assert_int_equal(open_named_chat(&chat, "nonsense", &err), FR_EARG);
     for (int i = 0; i < n; i++)
         assert_non_null(strstr(err.text, fr_chat_name_at(i)));
     assert_null(fr_chat_text_named("nonsense"));
@@ -133,7 +134,7 @@ static void templates_say_what_they_take(void **state) {
 static void contents_keep_nul(void **state) {
     (void)state;
     fr_chat_template chat;
-    assert_int_equal(fr_chat_open_named(&chat, "chatml", NULL), FR_OK);
+    assert_int_equal(open_named_chat(&chat, "chatml", NULL), FR_OK);
     fr_chat_text out = rendered(&chat, &(fr_message){S("user"), S("a\0b")}, 1);
     static const char expected[] = "<|im_start|>user\na\0b<|im_end|>\n<|im_start|>assistant\n";
     assert_int_equal(out.marked.text.n, sizeof expected - 1);

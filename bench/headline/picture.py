@@ -31,7 +31,7 @@ text { font: 13px -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill:
 """
 
 
-def title_of(model, system):
+def title_of(system):
     return {PLAIN: "llama.cpp", OURS_PLAIN: "forerun, not drafting", OURS: "forerun"}.get(
         system, "llama.cpp, " + system.partition("=")[2])
 
@@ -53,7 +53,7 @@ def panel(model, top, scale):
         value, (least, most) = model.speed(system), model.span(system)
         length, low, high = (v / base * scale for v in (value, least, most))
         middle = y + BAR / 2
-        out += [label(LEFT - 8, middle + 4.5, title_of(model, system), "bold" if system == OURS else "", "end"),
+        out += [label(LEFT - 8, middle + 4.5, title_of(system), "bold" if system == OURS else "", "end"),
                 '<rect x="%d" y="%.1f" width="%.1f" height="%d" class="s%d"/>' % (LEFT, y, length, BAR, i),
                 whisker(LEFT + low, LEFT + high, middle)]
         text = "%s tok/s" % speed_text(value)
@@ -105,7 +105,7 @@ def details(found, lines):
         for system in model.systems:
             ours = system in (OURS, OURS_PLAIN)
             text.append("| %s | %s | %s | %.2f | %s | %s | %s |" % (
-                NAMES.get(model.name, model.name), title_of(model, system), span((model.speed(system), *model.span(system)), "%.1f"), model.apart(system),
+                NAMES.get(model.name, model.name), title_of(system), span((model.speed(system), *model.span(system)), "%.1f"), model.apart(system),
                 "" if system == PLAIN else span(model.ratios(system, PLAIN)),
                 span(model.ratios(system, OURS_PLAIN)) if ours and system != OURS_PLAIN else "", "%d of %d" % model.same(system)))
     text += ["", "By set, each prompt by itself: forerun's speed over that without drafting, and in brackets over llama.cpp's plain decoding.", "",

@@ -107,6 +107,17 @@ void fr_save_drop(fr_saving *s) {
     s->fd = -1;
 }
 
+// After a rename: brings the entry of `path` in its folder to disk. Best effort, as not every file
+// system can.
+static void sync_folder(const char *path) {
+    char dir[PATH_MAX];
+    if (!fr_path_folder_of(dir, path)) return;
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
+}
+
 // Closed last: the lock must hold as long as the part has its name.
 fr_status fr_save_finish(fr_saving *s, fr_error *err) {
     if (fsync(s->fd) || rename(s->part, s->file)) {
@@ -116,7 +127,7 @@ fr_status fr_save_finish(fr_saving *s, fr_error *err) {
     }
     close(s->fd);
     s->fd = -1;
-    fr_sync_folder(s->file);
+    sync_folder(s->file);
     return FR_OK;
 }
 
@@ -131,15 +142,6 @@ bool fr_write_all(int fd, const void *data, size_t bytes) {
         bytes -= (size_t)n;
     }
     return true;
-}
-
-void fr_sync_folder(const char *path) {
-    char dir[PATH_MAX];
-    if (!fr_path_folder_of(dir, path)) return;
-    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd);
-    close(fd);
 }
 
 fr_status fr_make_folders(const char *path, fr_error *err) {

@@ -32,8 +32,5 @@ void fr_save_sweep(const char *path); // removes what was left, and no more
 
 // All bytes, in pieces that an interrupt may cut; false with errno.
 bool fr_write_all(int fd, const void *data, size_t bytes);
-// After a rename: brings the entry of `path` in its folder to disk. Best effort, as not every file
-// system can.
-void fr_sync_folder(const char *path);
 
 #endif

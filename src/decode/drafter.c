@@ -7,7 +7,7 @@ int fr_no_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter 
     return agree;
 }
 
-void fr_no_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+static void no_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     (void)d, (void)c, (void)p;
 }
 
@@ -36,7 +36,7 @@ void fr_no_close(fr_drafter *d) {
 fr_drafter *fr_drafter_none(void) {
     static const fr_drafter_ops ops = {.name = "none",
                                        .begin = fr_no_begin,
-                                       .propose = fr_no_propose,
+                                       .propose = no_propose,
                                        .go_on = fr_no_go_on,
                                        .extend = fr_no_extend,
                                        .observe = fr_no_observe,

@@ -138,7 +138,6 @@ typedef struct fr_drafter_ops {
 } fr_drafter_ops;
 
 int fr_no_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
-void fr_no_propose(fr_drafter *d, const fr_context *c, fr_proposal *p);
 void fr_no_go_on(fr_drafter *d, const fr_context *c, fr_proposal *p); // it never waits
 int fr_no_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                  int max);

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { TRIAL_MEMBERS = 32, TRIAL_PROMPT = 2048, TRIAL_STOPS = 3 };
+enum { TRIAL_MEMBERS = 32, TRIAL_PROMPT = 2048 };
 
 typedef struct trial_world { // what trials draw from
     fr_engine *engine;

@@ -34,7 +34,7 @@ _Static_assert((int)FR_BEAM_WIDTH <= (int)FR_CHIMERA_ROWS, "a level is one produ
 _Static_assert((int)EXPANDED + (int)FEW <= (int)FR_MAX_SCRATCH,
                "all of a step lies in scratch slots at once");
 
-typedef enum tree_kind { DYNAMIC, CHAIN, STATIC, TREE_KINDS } tree_kind;
+typedef enum tree_kind { DYNAMIC, CHAIN, STATIC } tree_kind;
 static const char *const TREE_NAMES[] = {"dynamic", "chain", "static", NULL};
 
 typedef struct fr_chimera {

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-double fr_pack_promise(const fr_pack *p) {
+// Tokens that the first guesses of a pack are expected to bring, by its accuracies.
+static double promise_of(const fr_pack *p) {
     double path = 1, tokens = 0;
     for (int k = 1; k <= p->depth; k++) {
         path *= fr_accuracy_rate(&p->accuracy, k, 0);
@@ -36,7 +37,7 @@ static const char *print_of(search *s) {
 
 static void look_at(void *user, const char *path, const fr_pack *p) {
     search *s = user;
-    const double promise = fr_pack_promise(p);
+    const double promise = promise_of(p);
     if (p->kind != s->kind || promise <= s->promise || strcmp(p->target, print_of(s)) != 0) return;
     s->promise = promise;
     snprintf(s->path, FR_PACK_PATH, "%s", path);

@@ -20,7 +20,5 @@ typedef void fr_pack_folder_fn(void *user, const char *folder);
 typedef void fr_pack_told_fn(void *user, const char *path, const fr_pack *p);
 void fr_pack_folders(const char *target, fr_pack_folder_fn *told, void *user);
 void fr_pack_list(const char *folder, fr_pack_told_fn *told, void *user);
-// Tokens that the first guesses of a pack are expected to bring, by its accuracies.
-double fr_pack_promise(const fr_pack *p);
 
 #endif

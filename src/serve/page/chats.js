@@ -5,7 +5,7 @@ import { forgetViews, showChat, showChats, followEnd, stayAtEnd } from "./view.j
 import { showSide } from "./side.js";
 import * as store from "./store.js";
 
-export function listChats() {
+function listChats() {
   showChats((id) => { openChat(id); showSide(false); }, deleteChat);
 }
 

@@ -117,7 +117,7 @@ static void bind(run *r, const node *n, const args *a) {
     bind_rest(r, n, a, at, taken);
 }
 
-value fr_jinja_call_macro(run *r, value v, const args *a) {
+static value call_macro(run *r, value v, const args *a) {
     const macro *m = v.as.ref;
     scope *outer = r->scope;
     value out = UNDEFINED;
@@ -148,7 +148,7 @@ value fr_jinja_call(run *r, value callee, const args *a) {
     case J_METHOD:
         return fr_jinja_apply(r, m->function, m->self, a);
     case J_MACRO:
-        return fr_jinja_call_macro(r, callee, a);
+        return call_macro(r, callee, a);
     case J_LOOP:
         return fr_jinja_call_loop(r, callee, a);
     case J_JOINER:

@@ -29,12 +29,11 @@ const function *fr_jinja_test_named(const str *name);
 const function *fr_jinja_global_named(const str *name);
 const function *fr_jinja_method_named(value self, const str *name);
 bool fr_jinja_is_forbidden(const function *f); // a method that would change its value
-const function *fr_jinja_in_table(const function *table, const str *name);
 
 extern const function fr_jinja_text_filters[], fr_jinja_list_filters[], fr_jinja_pick_filters[],
     fr_jinja_other_filters[];
-extern const function fr_jinja_str_methods[], fr_jinja_split_methods[], fr_jinja_dict_methods[],
-    fr_jinja_list_methods[], fr_jinja_loop_methods[], fr_jinja_cycler_methods[];
+extern const function fr_jinja_str_methods[], fr_jinja_split_methods[], fr_jinja_loop_methods[],
+    fr_jinja_cycler_methods[];
 extern const function fr_jinja_tests[], fr_jinja_globals[];
 
 #endif

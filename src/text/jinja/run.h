@@ -115,8 +115,7 @@ value fr_jinja_slice(run *r, value v, value from, value to, value step);
 value fr_jinja_path(run *r, value v, value path, value instead);
 value fr_jinja_format_percent(run *r, const str *format, value with);
 value fr_jinja_format_braces(run *r, const str *format, const args *with);
-void fr_jinja_put_spec(writer *t, value v, const str *spec); // format(v, spec)
-bool fr_jinja_to_int(run *r, value v, int64_t *out);         // an index; false: failed
+bool fr_jinja_to_int(run *r, value v, int64_t *out); // an index; false: failed
 void fr_jinja_sort(run *r, value *keys, value *items, size_t n, bool reverse); // stable
 
 // ---- calls
@@ -124,7 +123,6 @@ void fr_jinja_sort(run *r, value *keys, value *items, size_t n, bool reverse); /
 void fr_jinja_add_arg(run *r, args *a, value v);
 value fr_jinja_apply(run *r, const function *f, value self, const args *a);
 value fr_jinja_call(run *r, value callee, const args *a);
-value fr_jinja_call_macro(run *r, value macro, const args *a);
 value fr_jinja_call_loop(run *r, value loop, const args *a);
 
 typedef struct method {

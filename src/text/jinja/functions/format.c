@@ -138,7 +138,8 @@ static bool read_spec(run *r, const str *s, spec *how) {
     return false;
 }
 
-void fr_jinja_put_spec(writer *t, value v, const str *text_spec) {
+// format(v, spec)
+static void put_spec(writer *t, value v, const str *text_spec) {
     spec how;
     if (!text_spec->n) {
         fr_jinja_put_value(t, v);
@@ -252,7 +253,7 @@ static void put_field(writer *t, braces *b, const str *format, size_t from, size
     if (at < to && format->data[at] != ':') fr_jinja_fail(t->r, "an invalid format");
     put_fields(&spec_text, b, &rest, level + 1);
     const str how = fr_jinja_text_str(&spec_text);
-    if (!t->r->status) fr_jinja_put_spec(t, v, &how);
+    if (!t->r->status) put_spec(t, v, &how);
 }
 
 static void put_fields(writer *t, braces *b, const str *format, int level) {

@@ -53,7 +53,7 @@ bool fr_jinja_is_forbidden(const function *f) {
     return f->fn == forbidden;
 }
 
-const function fr_jinja_dict_methods[] = {
+static const function dict_methods[] = {
     {"get", get, "key,default?"}, {"keys", keys, ""},           {"values", values, ""},
     {"items", items, ""},         {"copy", copy, ""},           {"clear", forbidden, NULL},
     {"pop", forbidden, NULL},     {"popitem", forbidden, NULL}, {"setdefault", forbidden, NULL},
@@ -82,7 +82,7 @@ BUILTIN(index_of) {
     return fr_jinja_fail(r, "the value is not in the list");
 }
 
-const function fr_jinja_list_methods[] = {
+static const function list_methods[] = {
     {"count", count, "value"},   {"index", index_of, "value,start?,stop?"},
     {"copy", copy, ""},          {"append", forbidden, NULL},
     {"clear", forbidden, NULL},  {"extend", forbidden, NULL},
@@ -186,7 +186,7 @@ static const function question_methods[] = {
 
 // ---- by name
 
-const function *fr_jinja_in_table(const function *table, const str *name) {
+static const function *in_table(const function *table, const str *name) {
     for (; table->name; table++)
         if (str_is(name, table->name)) return table;
     return NULL;
@@ -197,36 +197,36 @@ const function *fr_jinja_filter_named(const str *name) {
                                       fr_jinja_pick_filters, fr_jinja_other_filters};
     const function *f = NULL;
     for (int i = 0; i < 4 && !f; i++)
-        f = fr_jinja_in_table(tables[i], name);
+        f = in_table(tables[i], name);
     return f;
 }
 
 const function *fr_jinja_test_named(const str *name) {
-    return fr_jinja_in_table(fr_jinja_tests, name);
+    return in_table(fr_jinja_tests, name);
 }
 
 const function *fr_jinja_global_named(const str *name) {
-    return fr_jinja_in_table(fr_jinja_globals, name);
+    return in_table(fr_jinja_globals, name);
 }
 
 const function *fr_jinja_method_named(value self, const str *name) {
     const function *f;
     switch (self.kind) {
     case J_STR:
-        if ((f = fr_jinja_in_table(fr_jinja_split_methods, name))) return f;
-        if ((f = fr_jinja_in_table(fr_jinja_str_methods, name))) return f;
-        return fr_jinja_in_table(question_methods, name);
+        if ((f = in_table(fr_jinja_split_methods, name))) return f;
+        if ((f = in_table(fr_jinja_str_methods, name))) return f;
+        return in_table(question_methods, name);
     case J_DICT:
-        return fr_jinja_in_table(fr_jinja_dict_methods, name);
+        return in_table(dict_methods, name);
     case J_SEQ:
-        if (as_seq(self)->kind == SEQ_LIST) return fr_jinja_in_table(fr_jinja_list_methods, name);
+        if (as_seq(self)->kind == SEQ_LIST) return in_table(list_methods, name);
         if (as_seq(self)->kind > SEQ_RANGE) return NULL;
-        f = fr_jinja_in_table(fr_jinja_list_methods, name);
+        f = in_table(list_methods, name);
         return f && f->fn != forbidden && f->fn != copy ? f : NULL;
     case J_LOOP:
-        return fr_jinja_in_table(fr_jinja_loop_methods, name);
+        return in_table(fr_jinja_loop_methods, name);
     case J_CYCLER:
-        return fr_jinja_in_table(fr_jinja_cycler_methods, name);
+        return in_table(fr_jinja_cycler_methods, name);
     default:
         return NULL;
     }

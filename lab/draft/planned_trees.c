@@ -2,7 +2,6 @@
 // In a step it fills the plan's shape with guesses, then gives each node the rows that are planned.
 #include "lab/draft/planned_trees.h"
 #include "tree/best_shape.h"
-#include "tree/expect.h"
 #include <string.h>
 
 enum {

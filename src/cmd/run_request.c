@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "cmd/run_answer.h"
 #include "draft/registry.h"
-#include "engine/text.h"
 #include <string.h>
 
 typedef struct job {

@@ -1,11 +1,9 @@
 // serve.c — answers requests over HTTP until it is told to end; then ends what is at work in peace.
 #define _GNU_SOURCE
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "cmd/lib/generate.h"
 #include "cmd/lib/text.h"
 #include "draft/registry.h"
-#include "engine/text.h"
 #include "serve/server.h"
 #include "serve/slots.h"
 #include "text/stream.h"

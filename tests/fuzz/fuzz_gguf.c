@@ -1,6 +1,5 @@
 // fuzz_gguf.c — any bytes as a GGUF file.
 #include "../support/gguf_touch.h"
-#include "base/alloc.h"
 #include <stdlib.h>
 
 // No byte of the file belongs to two tensors. The first of many are enough: a file of a few

@@ -1,7 +1,6 @@
 // Files that make no model: every one is refused with a sentence, or is a model that runs, and none
 // asks for more memory than its size and the bounds of config.h explain.
 #include "support/open_model.h"
-#include "support/quantize.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,6 @@
 // The scheduler under many clients at once: whatever the others do, every answer is that of plain
 // decoding alone, or the beginning of it where it was broken off; and every job ends once.
 #define _GNU_SOURCE
-#include "base/clock.h"
 #include "engine/engine.h"
 #include "serve/scheduler.h"
 #include "serve/slots.h"

@@ -2,7 +2,6 @@
 #include "cmd/bench/tally.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
-#include "cmd/lib/generate.h"
 #include "cmd/lib/timings.h"
 #include "decode/counts.h"
 #include <math.h>

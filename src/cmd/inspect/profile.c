@@ -1,7 +1,6 @@
 #include "cmd/inspect/profile.h"
-#include "cmd/lib/generate.h"
 #include "cmd/lib/profile_report.h"
-#include "cmd/lib/text.h"
+#include "json/value.h"
 #include <string.h>
 
 static const char *fastest(const fr_profile *p) {

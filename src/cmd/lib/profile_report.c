@@ -1,6 +1,5 @@
 #include "cmd/lib/profile_report.h"
 #include "cmd/lib/generate.h"
-#include "cmd/lib/text.h"
 #include <string.h>
 
 void fr_cmd_cost_print(const fr_cost *c) {

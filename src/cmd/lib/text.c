@@ -1,6 +1,5 @@
 // text.c — prompts to ids.
 #include "cmd/lib/text.h"
-#include "json/value.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

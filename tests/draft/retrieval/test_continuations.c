@@ -1,6 +1,5 @@
 // The trie of continuations against one that is made literally: every prefix of every continuation
 // is counted.
-#include "base/alloc.h"
 #include "draft/chimera/stores.h"
 #include "draft/retrieval/continuations.h"
 

@@ -1,6 +1,5 @@
 // Datastores: what is found is all that stands there, nothing is found across texts, and no damage
 // is believed.
-#include "base/alloc.h"
 #include "draft/chimera/stores.h"
 #include "support/damage.h"
 #include <signal.h>

@@ -2,7 +2,6 @@
 // differences, bases, first values, packs.
 #include "attached_job.h"
 #include "support/near.h"
-#include "train/learner/tally.h"
 #include "train/math/optim.h"
 
 typedef struct variant {

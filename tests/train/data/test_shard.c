@@ -1,5 +1,4 @@
 // Shards: what was added comes back, nothing half-written or damaged is ever read.
-#include "base/alloc.h"
 #include "train/data/shard.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 // Many texts at once give what each gives alone: the tokens of plain decoding, the states of a pass
 // of one row.
-#include "decode/decoder.h"
 #include "kern/half.h"
 #include "support/open_model.h"
 #include "train/data/text_batch.h"

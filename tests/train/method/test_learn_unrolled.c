@@ -1,7 +1,6 @@
 // The chain learners: their gradient against differences of the objective spelled out in double,
 // what they count, and that they can learn a sample by heart.
 #include "chain_world.h"
-#include "train/data/draft_vocab.h"
 #include "train/learner/pack_write.h"
 #include "train/param_named.h"
 

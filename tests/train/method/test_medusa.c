@@ -2,7 +2,6 @@
 #include "support/near.h"
 #include "train/direction.h"
 #include "train/learner/pack_write.h"
-#include "train/learner/tally.h"
 #include "train/made_job.h"
 #include <stdio.h>
 #include <string.h>

@@ -191,16 +191,17 @@ static fr_status open_scheduler(job *j, fr_error *err) {
                 args->slot_ctx, s->n_ctx);
     s->n_slots = args->parallel;
     s->context_bytes = fr_kv_bytes(&s->engine->model.config, s->n_ctx, fr_cmd_kv_kind(args));
-    const fr_scheduler_options o = {.drafters = j->drafters,
-                                    .kv_type = fr_cmd_kv_type(args),
-                                    .tree = args->tree,
-                                    .no_adapt = args->no_adapt,
-                                    .draft_opts = args->draft_opts.n ? args->draft_opts.item : NULL,
-                                    .n_ctx = s->n_ctx,
-                                    .prompt_share = (float)args->prompt_share,
-                                    .n_slots = args->parallel,
-                                    .n_kept = kept_of(args, s->engine, s->n_ctx),
-                                    .n_queue = args->queue};
+    const fr_scheduler_options o = {
+        .contexts = {.drafters = j->drafters,
+                     .kv_type = fr_cmd_kv_type(args),
+                     .tree = args->tree,
+                     .no_adapt = args->no_adapt,
+                     .draft_opts = args->draft_opts.n ? args->draft_opts.item : NULL,
+                     .n_ctx = s->n_ctx,
+                     .prompt_share = (float)args->prompt_share,
+                     .ready = args->parallel,
+                     .most = args->parallel + kept_of(args, s->engine, s->n_ctx)},
+        .n_queue = args->queue};
     return fr_scheduler_open(&s->scheduler, s->engine, &o, err);
 }
 

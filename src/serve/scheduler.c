@@ -23,7 +23,8 @@ typedef struct running { // a job at work, which stays where it is
 } running;
 
 struct fr_scheduler {
-    fr_scheduler_options options;
+    int n_slots, n_queue;       // jobs that may be at work, and wait
+    int n_ctx;                  // of a context
     fr_slots slots;             // of the thread alone, as is `run`
     running run[FR_SLOTS_MOST]; // [n_slots]
     int n_run;                  // of them with a job
@@ -64,7 +65,7 @@ fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job) {
     pthread_mutex_lock(&s->lock);
     if (s->draining || s->ends)
         said = FR_DRAINING;
-    else if (s->n_waits >= s->options.n_queue + s->options.n_slots - s->n_runs)
+    else if (s->n_waits >= s->n_queue + s->n_slots - s->n_runs)
         said = FR_QUEUE_FULL;
     if (said == FR_SUBMITTED) {
         fr_job_enter(job);
@@ -79,7 +80,7 @@ fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job) {
 }
 
 int fr_scheduler_room(const fr_scheduler *s) {
-    return s->options.n_slots + s->options.n_queue;
+    return s->n_slots + s->n_queue;
 }
 
 void fr_scheduler_cancel(fr_scheduler *s, fr_job *job) {
@@ -225,7 +226,7 @@ static bool begin_job(fr_scheduler *s, fr_job *job) {
 // take that over than to read it twice.
 static bool is_being_read(const fr_scheduler *s, const fr_job *job) {
     const fr_request *q = job->request;
-    for (int i = 0; i < s->options.n_slots && !job->forget; i++) {
+    for (int i = 0; i < s->n_slots && !job->forget; i++) {
         const running *r = &s->run[i];
         int known, same = 0;
         if (!r->job || !fr_slots_are_of_one(r->job->owner, job->owner)) continue;
@@ -256,7 +257,7 @@ static fr_job *next_job(fr_scheduler *s) {
 
 // First come, first served.
 static void begin_jobs(fr_scheduler *s) {
-    while (s->n_run < s->options.n_slots) {
+    while (s->n_run < s->n_slots) {
         fr_job *job = next_job(s);
         if (!job || !begin_job(s, job)) return;
     }
@@ -268,7 +269,7 @@ static void begin_jobs(fr_scheduler *s) {
 static void stop_running(fr_scheduler *s) {
     const double now = fr_seconds();
     pthread_mutex_lock(&s->lock);
-    for (int i = 0; i < s->options.n_slots; i++) {
+    for (int i = 0; i < s->n_slots; i++) {
         running *r = &s->run[i];
         if (!r->job) continue;
         r->timed_out |= is_late(r->job, now);
@@ -318,7 +319,7 @@ static void step(fr_scheduler *s) {
     stop_running(s);
     fr_group_step(s->slots.group);
     s->step_tokens = 0;
-    for (int i = 0; i < s->options.n_slots; i++)
+    for (int i = 0; i < s->n_slots; i++)
         if (s->run[i].job) tell(s, &s->run[i]);
     pthread_mutex_lock(&s->lock);
     fr_counters_pass(&s->counters, fr_group_last(s->slots.group), s->step_tokens,
@@ -347,26 +348,18 @@ static void *run_thread(void *arg) {
 
 fr_status fr_scheduler_open(fr_scheduler **out, fr_engine *engine,
                             const fr_scheduler_options *options, fr_error *err) {
-    assert(options->n_slots >= 1 && options->n_slots + options->n_kept <= FR_SLOTS_MOST);
     *out = NULL;
     fr_scheduler *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "scheduler: cannot get %zu bytes", sizeof *s);
-    s->options = *options;
+    s->n_slots = options->contexts.ready;
+    s->n_queue = options->n_queue;
+    s->n_ctx = options->contexts.n_ctx;
     s->last = &s->first;
     fr_counters_open(&s->counters);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     fr_wait_open(&s->finished);
-    const fr_slots_options slots = {.drafters = options->drafters,
-                                    .kv_type = options->kv_type,
-                                    .tree = options->tree,
-                                    .no_adapt = options->no_adapt,
-                                    .draft_opts = options->draft_opts,
-                                    .n_ctx = options->n_ctx,
-                                    .prompt_share = options->prompt_share,
-                                    .ready = options->n_slots,
-                                    .most = options->n_slots + options->n_kept};
-    fr_status st = fr_slots_open(&s->slots, engine, &slots, err);
+    fr_status st = fr_slots_open(&s->slots, engine, &options->contexts, err);
     s->n_contexts = s->slots.n;
     if (!st && pthread_create(&s->thread, NULL, run_thread, s))
         st = fr_fail(err, FR_ENOMEM, "scheduler: cannot start a thread");
@@ -422,7 +415,7 @@ static double kv_use(const fr_scheduler *s) {
     double tokens = 0;
     for (int i = 0; i < s->n_contexts; i++)
         if (s->context[i].busy) tokens += s->context[i].n_tokens;
-    return tokens / ((double)s->options.n_slots * s->options.n_ctx);
+    return tokens / ((double)s->n_slots * s->n_ctx);
 }
 
 fr_scheduler_state fr_scheduler_look(fr_scheduler *s) {

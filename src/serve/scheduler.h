@@ -13,15 +13,8 @@
 typedef struct fr_scheduler fr_scheduler;
 
 typedef struct fr_scheduler_options {
-    const char *const *drafters; // NULL-terminated SPECs that jobs may ask for, the usual one first
-    const char *kv_type, *tree;  // as in fr_session_options
-    bool no_adapt;               // ...
-    const char *const *draft_opts; // ... of the usual drafter; the others have none
-    int n_ctx;                     // tokens of a context
-    float prompt_share;            // as in fr_group_options
-    int n_slots;                   // jobs at work at a time, 1 to FR_SLOTS_MOST
-    int n_kept;                    // contexts kept besides; n_slots + n_kept up to FR_SLOTS_MOST
-    int n_queue;                   // jobs that may wait
+    fr_slots_options contexts; // `ready`: as many jobs are at work at a time
+    int n_queue;               // jobs that may wait
 } fr_scheduler_options;
 
 typedef struct fr_scheduler_state { // at one moment

@@ -25,13 +25,14 @@ typedef struct fr_slot { // one context
 } fr_slot;
 
 typedef struct fr_slots_options {
-    const char *const *drafters;   // NULL-terminated SPECs
+    const char *const *drafters;   // NULL-terminated SPECs, the usual one first
     const char *kv_type, *tree;    // as in fr_session_options
     bool no_adapt;                 // ...
-    const char *const *draft_opts; // ... of the first drafter; the others have none
+    const char *const *draft_opts; // ... of the usual drafter; the others have none
     int n_ctx;                     // tokens of each
     float prompt_share;            // as in fr_group_options
-    int ready, most; // contexts: opened at once, as opening one makes others wait; in all
+    int ready, most; // contexts: opened at once, as opening one makes others wait; in all, up to
+                     // FR_SLOTS_MOST
 } fr_slots_options;
 
 typedef struct fr_slots {

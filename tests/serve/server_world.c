@@ -47,7 +47,8 @@ int open_world(void **state) {
                          .slots = true,
                          .page = true};
     const fr_scheduler_options so = {
-        .drafters = drafters, .n_ctx = CTX, .n_slots = 2, .n_queue = 8, .no_adapt = true};
+        .contexts = {.drafters = drafters, .n_ctx = CTX, .ready = 2, .most = 2, .no_adapt = true},
+        .n_queue = 8};
     if (fr_scheduler_open(&server.scheduler, engine, &so, &err)) return -1;
     atomic_store(&server.ready, true);
     const fr_http_options ho = {.host = "127.0.0.1",

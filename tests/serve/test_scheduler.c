@@ -45,7 +45,8 @@ static void open_world(world *w) {
 
 static void open_scheduler(world *w, int slots, int kept, int queue) {
     const fr_scheduler_options o = {
-        .drafters = w->drafters, .n_ctx = CTX, .n_slots = slots, .n_kept = kept, .n_queue = queue};
+        .contexts = {.drafters = w->drafters, .n_ctx = CTX, .ready = slots, .most = slots + kept},
+        .n_queue = queue};
     fr_error err;
     if (fr_scheduler_open(&w->scheduler, w->engine, &o, &err)) fail_msg("%s", err.text);
 }

@@ -91,19 +91,6 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
 
 // ---------------------------------------------------------------- what came of it
 
-// Learns the tokens that the candidates were expected to bring, less what their rows take.
-static void learn_benefit(jacobi *d, const fr_context *c, const fr_tree *tree) {
-    double tokens = 0;
-    int own = 0;
-    for (int i = 1; i < tree->n; i++)
-        if (tree->node[i].drafter == d->base.part) {
-            tokens += (double)tree->node[i].score;
-            own++;
-        }
-    fr_window_benefit_learn(
-        &d->benefit, tokens - fr_budget_rows_cost(c->budget, tree->n, own, NULL, c->n_ids - 1));
-}
-
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     jacobi *d = (jacobi *)base;
     int32_t next[FR_JACOBI_WIDTH + 1];
@@ -112,7 +99,9 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     d->attached += d->attaches;
     for (int i = 1; i < v->n_path; i++)
         d->taken += v->tree->node[v->path[i]].drafter == d->base.part;
-    if (d->attaches && d->adapt) learn_benefit(d, c, v->tree);
+    if (d->attaches && d->adapt)
+        fr_window_benefit_learn_tree(&d->benefit, c->budget, v->tree, d->base.part, NULL,
+                                     c->n_ids - 1);
     for (int k = 1; k <= d->width; k++)
         next[k] = d->row[k] < 0 ? -1
                                 : c->model->kern->argmax(fr_context_logits(c, d->row[k]),

@@ -164,19 +164,6 @@ static bool is_own(const fr_lookahead *d, const fr_node *node, bool of_window) {
     return node->drafter == d->base.part && is_of_window(node->kind) == of_window;
 }
 
-// Learns the tokens that the window's candidates were expected to bring, less what their rows take.
-static void learn_benefit(fr_lookahead *d, const fr_context *c, const fr_tree *tree) {
-    double tokens = 0;
-    int own = 0;
-    for (int i = 1; i < tree->n; i++)
-        if (is_own(d, &tree->node[i], true)) {
-            tokens += (double)tree->node[i].score;
-            own++;
-        }
-    fr_window_benefit_learn(
-        &d->benefit, tokens - fr_budget_rows_cost(c->budget, tree->n, own, NULL, c->n_ids - 1));
-}
-
 static void count(fr_lookahead *d, const fr_verdict *v) {
     d->steps++;
     d->with_window += d->has_window;
@@ -190,7 +177,9 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_lookahead *d = (fr_lookahead *)base;
     if (!v->tree) return;
     count(d, v);
-    if (d->has_window && d->adapt) learn_benefit(d, c, v->tree);
+    if (d->has_window && d->adapt)
+        fr_window_benefit_learn_tree(&d->benefit, c->budget, v->tree, d->base.part, is_of_window,
+                                     c->n_ids - 1);
     if (d->first_row >= 0) take_window(d, c, v);
     if (d->of_text) take_text(d, c);
     d->has_window = false; // where no more than one token is wanted nothing is proposed

@@ -17,6 +17,20 @@ void fr_window_benefit_learn(fr_window_benefit *w, double tokens) {
     assert(fr_window_benefit_is_sound(w));
 }
 
+void fr_window_benefit_learn_tree(fr_window_benefit *w, const fr_budget *budget,
+                                  const fr_tree *tree, int part, bool (*is_of_window)(int kind),
+                                  int context) {
+    double tokens = 0;
+    int own = 0;
+    for (int i = 1; i < tree->n; i++) {
+        const fr_node *node = &tree->node[i];
+        if (node->drafter != part || (is_of_window && !is_of_window(node->kind))) continue;
+        tokens += (double)node->score;
+        own++;
+    }
+    fr_window_benefit_learn(w, tokens - fr_budget_rows_cost(budget, tree->n, own, NULL, context));
+}
+
 bool fr_window_benefit_is_sound(const fr_window_benefit *w) {
     return w->trial_left >= 0 && w->trial_left < TRIAL && w->tokens == w->tokens &&
            fr_trial_is_sound(&w->trial);

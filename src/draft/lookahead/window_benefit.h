@@ -25,5 +25,10 @@ bool fr_window_benefit_pays(fr_window_benefit *w, const fr_budget *budget,
                             const fr_extra_rows *rows, int context);
 // A pass with the window attached had candidates of it, worth so many tokens.
 void fr_window_benefit_learn(fr_window_benefit *w, double tokens);
+// The same from the tree of that pass: the tokens that candidates of `part` were expected to bring,
+// less what their rows take. is_of_window: which of them count, by their kind; NULL: all do.
+void fr_window_benefit_learn_tree(fr_window_benefit *w, const fr_budget *budget,
+                                  const fr_tree *tree, int part, bool (*is_of_window)(int kind),
+                                  int context);
 
 #endif

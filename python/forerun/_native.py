@@ -54,6 +54,12 @@ def call(function: Any, *arguments: Any) -> None:
         raise exception(error)
 
 
+def keep_failure(kind: Any, error: BaseException, trace: Any) -> None:
+    """Tells the listener of a callback, its `user`, what was raised outside of the `try`, as Ctrl-C may be."""
+    if trace and "user" in trace.tb_frame.f_locals:
+        ffi.from_handle(trace.tb_frame.f_locals["user"]).failure = error
+
+
 def c_path(path: str | os.PathLike[str]) -> Any:
     name = os.fsencode(path)
     if b"\0" in name:

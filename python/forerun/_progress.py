@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._native import ffi, text_of
+from ._native import ffi, keep_failure, text_of
 
 Progress = Callable[[str, int, int], object]
 """Called with what is done, how much of it, and of how much; ``False`` stops the work.
@@ -21,13 +21,7 @@ class _Listener:
         self.failure: BaseException | None = None
 
 
-def _failed(kind: Any, error: BaseException, trace: Any) -> None:
-    """Of what is raised outside of the callback's own `try`, as Ctrl-C may be."""
-    if trace and "user" in trace.tb_frame.f_locals:
-        ffi.from_handle(trace.tb_frame.f_locals["user"]).failure = error
-
-
-@ffi.callback("fr_progress_fn *", error=False, onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("fr_progress_fn *", error=False, onerror=keep_failure)  # type: ignore[untyped-decorator]
 def _tell(user: Any, what: Any, done: int, total: int) -> bool:
     listener: _Listener = ffi.from_handle(user)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ._lifetime import Closing
-from ._native import c_ids, c_strings, c_struct, call, exception, ffi, lib
+from ._native import c_ids, c_strings, c_struct, call, exception, ffi, keep_failure, lib
 from .errors import ClosedError, Error
 from .results import Piece, Result, piece_of, result_of
 from .sampling import Sampling
@@ -77,13 +77,7 @@ class _Listener:
         return self.on_piece is None or self.on_piece(piece) is not False
 
 
-def _failed(kind: Any, error: BaseException, trace: Any) -> None:
-    """Of what is raised outside of the callback's own `try`, as Ctrl-C may be."""
-    if trace and "user" in trace.tb_frame.f_locals:
-        ffi.from_handle(trace.tb_frame.f_locals["user"]).failure = error
-
-
-@ffi.callback("fr_stream_fn *", error=False, onerror=_failed)  # type: ignore[untyped-decorator]
+@ffi.callback("fr_stream_fn *", error=False, onerror=keep_failure)  # type: ignore[untyped-decorator]
 def _hear(user: Any, piece: Any) -> bool:
     listener: _Listener = ffi.from_handle(user)
     try:

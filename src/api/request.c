@@ -2,15 +2,16 @@
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/alloc.h"
+#include "decode/draw/sampler.h"
 #include <string.h>
 
 fr_api_defaults fr_api_usual(uint64_t seed) {
-    return (fr_api_defaults){.sampling = {.temperature = 0.8f,
-                                          .top_k = 40,
-                                          .top_p = 0.95f,
-                                          .min_p = 0.05f,
+    return (fr_api_defaults){.sampling = {.temperature = (float)FR_USUAL_TEMPERATURE,
+                                          .top_k = FR_USUAL_TOP_K,
+                                          .top_p = (float)FR_USUAL_TOP_P,
+                                          .min_p = (float)FR_USUAL_MIN_P,
                                           .repeat_penalty = 1,
-                                          .repeat_last_n = 64,
+                                          .repeat_last_n = FR_USUAL_REPEAT_LAST_N,
                                           .seed = seed},
                              .n_predict = -1};
 }

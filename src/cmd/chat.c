@@ -163,7 +163,7 @@ static const fr_option options[] = {
     FR_CMD_TEMPLATE,
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "-1", NULL, "tokens of one answer at most; -1 is until the end token", -1, 1 << 30, NULL},
     {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end an answer before this text; may be given many times", 0, 0, NULL},
-    {"color",         0,   FR_OPT_SWITCH, AT(color),      "WHEN]", "never", NULL, "print every token in the colour of who drafted it: auto is on terminals only, and what --color alone means", 0, 0, "never|auto|always"},
+    FR_CMD_COLOR,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"Conversation", options};

@@ -194,7 +194,7 @@ static const fr_option options[] = {
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "256", NULL, "tokens to generate at most; -1 is until the end token", -1, 1 << 30, NULL},
     {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end before this text; may be given many times", 0, 0, NULL},
     {"ignore-eos",    0,   FR_OPT_FLAG,   AT(ignore_eos), NULL, NULL, NULL, "draw no end token", 0, 0, NULL},
-    {"color",         0,   FR_OPT_SWITCH, AT(color),      "WHEN]", "never", NULL, "print every token in the colour of who drafted it: auto is on terminals only, and what --color alone means", 0, 0, "never|auto|always"},
+    FR_CMD_COLOR,
     {"help-drafters", 0,   FR_OPT_FLAG,   AT(help_drafters), NULL, NULL, NULL, "list the drafters and their settings", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on

@@ -99,6 +99,13 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
                 "besides the root, FILE holds a shape (one path of ranks per line, such as "       \
                 "0.0.1)"                                                                           \
     }
+#define FR_CMD_COLOR                                                                               \
+    {                                                                                              \
+        .name = "color", .kind = FR_OPT_SWITCH, .offset = offsetof(fr_cmd_args, color),            \
+        .arg = "WHEN]", .unset = "never", .values = "never|auto|always",                           \
+        .help = "print every token in the colour of who drafted it: auto is on terminals only, "   \
+                "and what --color alone means"                                                     \
+    }
 #define FR_CMD_ACCEPT                                                                              \
     {                                                                                              \
         .name = "accept", .kind = FR_OPT_STRING, .offset = offsetof(fr_cmd_args, accept),          \

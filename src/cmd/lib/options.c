@@ -8,6 +8,8 @@
 #define AT(member) offsetof(fr_cmd_args, member)
 #define END                                                                                        \
     { .name = NULL }
+#define DIGITS(number)    DIGITS_OF(number) // as they stand in the definition
+#define DIGITS_OF(number) #number
 static const char isa_names[] = "auto|scalar|avx2|avx-vnni|avx512|amx"; // by fr_isa
 static const char kv_types[] = "f16|q8_0|f16+q8_0";                     // by fr_kv_type
 
@@ -32,23 +34,22 @@ static const fr_option draft[] = {
     END};
 #define SAMPLING(temperature) \
     {"temp",           0,   FR_OPT_FLOAT, AT(temp),           "T", temperature, NULL, "temperature; 0 is greedy", 0, FR_TEMPERATURE_MAX, NULL}, \
-    {"top-k",          0,   FR_OPT_INT,   AT(top_k),          "N", "40",   NULL, "draw from the N best tokens; 0 is off", 0, INT_MAX, NULL}, \
-    {"top-p",          0,   FR_OPT_FLOAT, AT(top_p),          "P", "0.95", NULL, "draw from the best tokens that hold probability P; 1 is off, 0 the best token alone", 0, 1, NULL}, \
-    {"min-p",          0,   FR_OPT_FLOAT, AT(min_p),          "P", "0.05", NULL, "drop tokens below P times the best one's probability; 0 is off", 0, 1, NULL}, \
+    {"top-k",          0,   FR_OPT_INT,   AT(top_k),          "N", DIGITS(FR_USUAL_TOP_K), NULL, "draw from the N best tokens; 0 is off", 0, INT_MAX, NULL}, \
+    {"top-p",          0,   FR_OPT_FLOAT, AT(top_p),          "P", DIGITS(FR_USUAL_TOP_P), NULL, "draw from the best tokens that hold probability P; 1 is off, 0 the best token alone", 0, 1, NULL}, \
+    {"min-p",          0,   FR_OPT_FLOAT, AT(min_p),          "P", DIGITS(FR_USUAL_MIN_P), NULL, "drop tokens below P times the best one's probability; 0 is off", 0, 1, NULL}, \
     {"repeat-penalty", 0,   FR_OPT_FLOAT, AT(repeat_penalty), "R", "1",    NULL, "make tokens of the last text less likely; 1 is off", 0.01, FR_REPEAT_PENALTY_MAX, NULL}, \
-    {"repeat-last-n",  0,   FR_OPT_INT,   AT(repeat_last_n),  "N", "64",   NULL, "tokens that the penalty looks back on; -1 is the whole context, 0 none", -1, INT_MAX, NULL}, \
+    {"repeat-last-n",  0,   FR_OPT_INT,   AT(repeat_last_n),  "N", DIGITS(FR_USUAL_REPEAT_LAST_N), NULL, "tokens that the penalty looks back on; -1 is the whole context, 0 none", -1, INT_MAX, NULL}, \
     {"seed",           's', FR_OPT_U64,   AT(seed),           "N", NULL, "random, and printed", "seed of the draws: the same seed gives the same bytes", 0, 0, NULL}, \
     END
 static const fr_option sampling[] = {SAMPLING("0")};
 static const fr_option chat_sampling[] = {SAMPLING("0.7")};
-static const fr_option serve_sampling[] = {SAMPLING("0.8")};
+static const fr_option serve_sampling[] = {SAMPLING(DIGITS(FR_USUAL_TEMPERATURE))};
+#define QUIET {"quiet", 'q', FR_OPT_FLAG, AT(quiet), NULL, NULL, NULL, "no progress and no statistics on stderr", 0, 0, NULL}
 static const fr_option output[] = {
     {"json",  0,   FR_OPT_FLAG, AT(json),  NULL, NULL, NULL, "print one JSON document and nothing else", 0, 0, NULL},
-    {"quiet", 'q', FR_OPT_FLAG, AT(quiet), NULL, NULL, NULL, "no progress and no statistics on stderr", 0, 0, NULL},
+    QUIET,
     END};
-static const fr_option quiet[] = {
-    {"quiet", 'q', FR_OPT_FLAG, AT(quiet), NULL, NULL, NULL, "no progress and no statistics on stderr", 0, 0, NULL},
-    END};
+static const fr_option quiet[] = {QUIET, END};
 // clang-format on
 
 const fr_option_group fr_cmd_model_options = {"Model", model};

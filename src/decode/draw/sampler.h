@@ -14,6 +14,12 @@
 #include "decode/draw/pick.h"
 
 enum { FR_TEMPERATURE_MAX = 100 };
+// Settings of commands and requests where nobody says others.
+#define FR_USUAL_TEMPERATURE   0.8 // of a server and of its requests
+#define FR_USUAL_TOP_K         40
+#define FR_USUAL_TOP_P         0.95
+#define FR_USUAL_MIN_P         0.05
+#define FR_USUAL_REPEAT_LAST_N 64
 enum { FR_FEW_MOST = 4096, FR_LIKELIEST_MOST = 1024 };
 
 typedef struct fr_chance {

@@ -86,81 +86,97 @@ function link(s, i, end) {
   return found && m.lastIndex <= end ? { from: i + 1, to: k, url: found[1] ?? found[2], end: m.lastIndex } : null;
 }
 
+// ---- what may stand at a place i of a line: each adds it and returns where it ends; where there is
+// none, it returns from where on to look for another
+
+function escaped(line, i) {
+  if (i + 1 >= line.end || !PUNCTUATION.test(line.s[i + 1])) return i + 1;
+  line.flush(i);
+  line.from = i + 1;
+  return i + 2;
+}
+
+function code(line, i) {
+  const { s, end, lost } = line;
+  let n = 1;
+  while (s[i + n] === "`") n++;
+  const mark = "`".repeat(n);
+  let other = lost[mark] ? -1 : s.indexOf(mark, i + n);
+  while (other > 0 && s[other + n] === "`") { // a longer run is none
+    let k = other + n;
+    while (s[k] === "`") k++;
+    other = s.indexOf(mark, k);
+  }
+  if (other < 0 || other >= end) {
+    lost[mark] = true;
+    return i + n;
+  }
+  const pad = s[i + n] === " " && s[other - 1] === " " && other - i - n > 2 ? 1 : 0;
+  return line.add(i, make("code"), (e) => line.plain(e, i + n + pad, other - pad), other + n);
+}
+
+// Of a picture too: nothing is loaded from elsewhere.
+function linked(line, i) {
+  const { s, end, plain, depth } = line, open = s[i] === "!" ? i + 1 : i;
+  const l = s[open] === "[" && depth < DEPTH ? link(s, open, end) : null, url = l && safe(l.url);
+  return url ? line.add(i, anchor(url), (a) => run(a, s, l.from, l.to, plain, DEPTH), l.end) : i + 1;
+}
+
+function bracketed(line, i) {
+  const m = /<((?:https?:\/\/|mailto:)[^\s<>]+)>/y;
+  m.lastIndex = i;
+  const found = m.exec(line.s), next = m.lastIndex, url = found && next <= line.end && safe(found[1]);
+  return url ? line.add(i, anchor(url), (a) => line.plain(a, i + 1, next - 1), next) : i + 1;
+}
+
+function bare(line, i) {
+  const { s, end, depth } = line;
+  if (isWord(s[i - 1]) || depth >= DEPTH || !s.startsWith("http", i)) return i + 1;
+  URL_AT.lastIndex = i;
+  const found = URL_AT.exec(s);
+  let url = found ? found[0].slice(0, end - i).replace(/[.,;:!?*_~\]]+$/, "") : "";
+  if (url.endsWith(")") && !url.includes("(")) url = url.slice(0, -1);
+  if (!url || !safe(url)) return i + 4;
+  const next = i + url.length;
+  return line.add(i, anchor(safe(url)), (a) => line.plain(a, i, next), next);
+}
+
 const TAG = { "**": "strong", "__": "strong", "*": "em", "_": "em", "~~": "del" };
 
-function run(parent, s, i, end, plain, depth) {
-  const lost = {}; // marks that nothing ends
-  let from = i;
-  const flush = (to) => { if (to > from) plain(parent, from, to); };
-  while (i < end) {
-    const c = s[i];
-    if (c === "\\" && i + 1 < end && PUNCTUATION.test(s[i + 1])) {
-      flush(i);
-      from = i + 1;
-      i += 2;
-    } else if (c === "`") {
-      let n = 1;
-      while (s[i + n] === "`") n++;
-      const mark = "`".repeat(n);
-      let other = lost[mark] ? -1 : s.indexOf(mark, i + n);
-      while (other > 0 && s[other + n] === "`") { // a longer run is none
-        let k = other + n;
-        while (s[k] === "`") k++;
-        other = s.indexOf(mark, k);
-      }
-      if (other < 0 || other >= end) { lost[mark] = true; i += n; continue; }
-      flush(i);
-      const pad = s[i + n] === " " && s[other - 1] === " " && other - i - n > 2 ? 1 : 0;
-      const e = make("code");
-      plain(e, i + n + pad, other - pad);
-      parent.append(e);
-      from = i = other + n;
-    } else if (c === "[" || (c === "!" && s[i + 1] === "[")) {
-      const l = depth < DEPTH ? link(s, c === "!" ? i + 1 : i, end) : null, url = l && safe(l.url);
-      if (!url) { i++; continue; }
-      flush(i);
-      const a = anchor(url); // of a picture too: nothing is loaded from elsewhere
-      run(a, s, l.from, l.to, plain, DEPTH);
-      parent.append(a);
-      from = i = l.end;
-    } else if (c === "<") {
-      const m = /<((?:https?:\/\/|mailto:)[^\s<>]+)>/y;
-      m.lastIndex = i;
-      const found = m.exec(s), url = found && m.lastIndex <= end && safe(found[1]);
-      if (!url) { i++; continue; }
-      flush(i);
-      const a = anchor(url);
-      plain(a, i + 1, m.lastIndex - 1);
-      parent.append(a);
-      from = i = m.lastIndex;
-    } else if (c === "h" && !isWord(s[i - 1]) && depth < DEPTH && s.startsWith("http", i)) {
-      URL_AT.lastIndex = i;
-      const found = URL_AT.exec(s);
-      let url = found ? found[0].slice(0, end - i).replace(/[.,;:!?*_~\]]+$/, "") : "";
-      if (url.endsWith(")") && !url.includes("(")) url = url.slice(0, -1);
-      if (!url || !safe(url)) { i += 4; continue; }
-      flush(i);
-      const a = anchor(safe(url));
-      plain(a, i, i + url.length);
-      parent.append(a);
-      from = i = i + url.length;
-    } else if (c === "*" || c === "_" || (c === "~" && s[i + 1] === "~")) {
-      const mark = s[i + 1] === c ? c + c : c, after = s[i + mark.length];
-      const opens = after !== undefined && !/\s/.test(after) && !(c === "_" && isWord(s[i - 1]));
-      const other = opens && depth < DEPTH && !lost[mark] ? closing(s, i + mark.length, end, mark) : -1;
-      if (other < 0) {
-        if (opens) lost[mark] = true;
-        i += mark.length;
-        continue;
-      }
-      flush(i);
-      const e = make(TAG[mark]);
-      run(e, s, i + mark.length, other, plain, depth + 1);
-      parent.append(e);
-      from = i = other + mark.length;
-    } else {
-      i++;
-    }
+function emphasis(line, i) {
+  const { s, end, plain, depth, lost } = line, c = s[i], mark = s[i + 1] === c ? c + c : c;
+  if (!TAG[mark]) return i + 1;
+  const from = i + mark.length, after = s[from];
+  const opens = after !== undefined && !/\s/.test(after) && !(c === "_" && isWord(s[i - 1]));
+  const other = opens && depth < DEPTH && !lost[mark] ? closing(s, from, end, mark) : -1;
+  if (other < 0) {
+    if (opens) lost[mark] = true;
+    return from;
   }
-  flush(end);
+  return line.add(i, make(TAG[mark]), (e) => run(e, s, from, other, plain, depth + 1), other + mark.length);
+}
+
+const TAKE = {
+  "\\": escaped, "`": code, "[": linked, "!": linked, "<": bracketed, "h": bare,
+  "*": emphasis, "_": emphasis, "~": emphasis,
+};
+
+// lost: marks that nothing ends; from: where the text begins that was not added yet.
+function run(parent, s, i, end, plain, depth) {
+  const line = {
+    s, end, plain, depth, lost: {}, from: i,
+    flush(to) { if (to > line.from) plain(parent, line.from, to); },
+    add(at, e, fill, next) {
+      line.flush(at);
+      fill(e);
+      parent.append(e);
+      line.from = next;
+      return next;
+    },
+  };
+  while (i < end) {
+    const take = TAKE[s[i]];
+    i = take ? take(line, i) : i + 1;
+  }
+  line.flush(end);
 }

@@ -139,7 +139,8 @@ static void drop_doubles(fr_distill_jobs *d) {
     d->n = n;
 }
 
-// Leaves out what the output holds; without one what was captured. Where answers are written, states that were captured are no answers.
+// Leaves out what the output holds; without one what was captured. Where answers are written, states
+// that were captured are no answers.
 static void drop_known(fr_distill_jobs *d, const fr_distill_plan *plan, const fr_distill_job *known,
                        int n_known, const fr_shards *present) {
     int n = 0;

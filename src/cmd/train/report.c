@@ -1,5 +1,6 @@
 // report.c — a training in words and JSON.
 #include "cmd/train/train.h"
+#include "train/identity.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/tally.h"
 #include "json/value.h"
@@ -17,11 +18,9 @@ static size_t memory_of(const fr_training *t) {
 
 // A training may be made longer or shorter, but never without a word.
 static void tell_resumed(const fr_training *t) {
-    const fr_cmd_args *a = t->args;
     const char *was = t->train.was_length;
     char length[64];
-    snprintf(length, sizeof length, "%llu steps", (unsigned long long)a->steps);
-    if (!a->steps) snprintf(length, sizeof length, "%s", a->time);
+    fr_identity_value(t->identity, strlen(t->identity), "length", length, sizeof length);
     fprintf(stderr, "goes on after step %llu, %.0f s", (unsigned long long)t->train.state.step,
             t->train.state.seconds);
     if (*was && strcmp(was, length) != 0) fprintf(stderr, "; it was to be %s long", was);

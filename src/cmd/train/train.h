@@ -57,17 +57,24 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
                            fr_error *err);
 void fr_training_close(fr_training *t);
 // Its parts, for a method that learns nothing: target and pack of --init; then the data, answered
-// first where files were given; then the draft vocabulary and the command that a pack tells.
+// first where files were given; then the draft vocabulary.
 fr_status fr_training_begin(fr_training *t, const fr_cmd_args *args,
                             const fr_learner_method *method, fr_error *err);
 fr_status fr_training_read(fr_training *t, fr_error *err);
 fr_status fr_training_open_vocab(fr_training *t, fr_error *err);
-void fr_training_name_command(fr_training *t);
 // What every pack says of how it came to be.
 fr_pack_facts fr_training_facts(const fr_training *t);
 
 // What the line says of the pack's matrices.
 fr_type fr_training_pack_type(const fr_training *t);
+
+// ---------------------------------------------------------------- name.c
+// Fills t->identity: what a checkpoint must agree with, and how long the training was to be
+// (train/identity.h). What says most of a difference comes first.
+void fr_training_name_identity(fr_training *t);
+// Fills t->command: the line that makes this pack, with names of files alone, as it goes to other
+// machines.
+void fr_training_name_command(fr_training *t);
 
 // ---------------------------------------------------------------- recipe.c
 enum { FR_TRAIN_MOST_LAYERS = 512 };

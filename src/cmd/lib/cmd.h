@@ -109,7 +109,7 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
 #define FR_CMD_ACCEPT                                                                              \
     {                                                                                              \
         .name = "accept", .kind = FR_OPT_STRING, .offset = offsetof(fr_cmd_args, accept),          \
-        .arg = "RULE", .unset = "exact",                                                           \
+        .arg = "RULE", .unset = "exact", .values = "exact|rejection|typical",                      \
         .help = "acceptance rule: 'exact' gives the bytes of plain decoding, 'rejection' its "     \
                 "distribution, 'typical[:EPSILON,DELTA]' neither"                                  \
     }

@@ -41,7 +41,7 @@ typedef struct fr_option {
     const char *otherwise; // the default in words where `unset` alone does not say it; or NULL
     const char *help;      // half a sentence with the unit; no full stop
     double min, max;       // INT, FLOAT
-    const char *values;    // ENUM, SWITCH: "auto|scalar|avx2"
+    const char *values; // ENUM, SWITCH: "auto|scalar|avx2"; STRING: what shells complete, or NULL
 } fr_option;
 
 typedef struct fr_option_group {

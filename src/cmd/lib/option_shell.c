@@ -45,14 +45,20 @@ static bool plain(const fr_option *o) {
 
 // Whether a value follows that cannot be completed.
 static bool has_free_value(const fr_option *o) {
-    return !plain(o) && o->kind != FR_OPT_FILE && o->kind != FR_OPT_MODEL &&
-           o->kind != FR_OPT_ENUM && o->kind != FR_OPT_SPEC;
+    return !plain(o) && !o->values && o->kind != FR_OPT_FILE && o->kind != FR_OPT_MODEL &&
+           o->kind != FR_OPT_SPEC;
+}
+
+static void bash_choice(const fr_option *o, FILE *out) {
+    fputs("COMPREPLY=($(compgen -W '", out);
+    words(o->values, " ", out);
+    fputs("' -- \"$cur\"))", out);
 }
 
 static void bash_values(const fr_program *p, const fr_command *c, FILE *out) {
     for (int g = 0; c->groups[g]; g++)
         for (const fr_option *o = c->groups[g]->options; o->name; o++) {
-            if (plain(o)) continue;
+            if (o->kind == FR_OPT_FLAG) continue;
             fprintf(out, "        %s:--%s", c->name, o->name);
             if (o->short_name) fprintf(out, " | %s:-%c", c->name, o->short_name);
             fputs(") ", out);
@@ -61,10 +67,13 @@ static void bash_values(const fr_program *p, const fr_command *c, FILE *out) {
                       out);
             } else if (o->kind == FR_OPT_MODEL || o->kind == FR_OPT_SPEC) {
                 fprintf(out, "_%s_%s", p->name, o->kind == FR_OPT_SPEC ? "spec" : "model");
-            } else if (o->kind == FR_OPT_ENUM) {
-                fputs("COMPREPLY=($(compgen -W '", out);
-                words(o->values, " ", out);
-                fputs("' -- \"$cur\"))", out);
+            } else if (o->kind == FR_OPT_SWITCH) { // behind '=' alone
+                fputs("if [[ -n $attached ]]; then ", out);
+                bash_choice(o, out);
+                fputs("; return; fi ;;\n", out);
+                continue;
+            } else if (o->values) {
+                bash_choice(o, out);
             } else {
                 fputs("COMPREPLY=()", out);
             }
@@ -110,20 +119,20 @@ static void bash_models(const fr_program *p, FILE *out) {
 }
 
 // The shell cuts words at '=' and ':'. Here they are joined again, and the part that was cut off is
-// removed from the answers.
+// removed from the answers. `attached`: the last word stands behind a '='.
 static void bash_words(const fr_program *p, FILE *out) {
     fprintf(out,
             "_%s() {\n"
-            "    local word join= cur prev\n"
+            "    local word join= attached= cur prev\n"
             "    local -a line=()\n"
             "    for word in \"${COMP_WORDS[@]:0:COMP_CWORD+1}\"; do\n"
             "        if [[ $word == = ]]; then\n"
-            "            line+=(''); join=1\n"
+            "            line+=(''); join=1; attached=1\n"
             "        elif [[ -n $join || ( $word == :* && ${#line[@]} -gt 0 ) ]]; then\n"
             "            line[-1]+=$word; join=\n"
             "            [[ $word == *: ]] && join=1\n"
             "        else\n"
-            "            line+=(\"$word\")\n"
+            "            line+=(\"$word\"); attached=\n"
             "        fi\n"
             "    done\n"
             "    cur=${line[-1]} prev=${line[${#line[@]}-2]}\n"
@@ -206,15 +215,15 @@ static void zsh_option(const fr_program *p, const fr_option *o, FILE *out) {
     if (o->short_name) forms[0] = short_form;
     for (int i = 0; i < 2; i++) {
         if (!forms[i]) continue;
-        fprintf(out, " \\\n                '%s-%s%s[", o->kind == FR_OPT_LIST ? "*" : "",
-                i ? "-" : "", forms[i]);
+        fprintf(out, " \\\n                '%s-%s%s%s[", o->kind == FR_OPT_LIST ? "*" : "",
+                i ? "-" : "", forms[i], o->kind == FR_OPT_SWITCH ? "=-" : "");
         quoted(o->help, "[]:\\", out);
         putc(']', out);
         if (o->kind == FR_OPT_FILE) fprintf(out, ":%s:_files", o->arg);
         if (o->kind == FR_OPT_MODEL) fprintf(out, ":%s:_%s_model", o->arg, p->name);
         if (o->kind == FR_OPT_SPEC) fprintf(out, ":%s:_%s_spec", o->arg, p->name);
-        if (o->kind == FR_OPT_ENUM) {
-            fputs(":value:(", out);
+        if (o->values) {
+            fprintf(out, "%s:value:(", o->kind == FR_OPT_SWITCH ? ":" : "");
             words(o->values, " ", out);
             putc(')', out);
         }
@@ -288,8 +297,8 @@ static void fish_option(const fr_program *p, const fr_command *c, const fr_optio
     if (o->short_name) fprintf(out, " -s %c", o->short_name);
     if (o->kind == FR_OPT_FILE || o->kind == FR_OPT_MODEL) fputs(" -r -F", out);
     if (o->kind == FR_OPT_MODEL) fprintf(out, " -a '(%s models --names 2>/dev/null)'", p->name);
-    if (o->kind == FR_OPT_ENUM) {
-        fputs(" -x -a '", out);
+    if (o->values) { // that of a switch is behind '=' alone
+        fputs(o->kind == FR_OPT_SWITCH ? " -f -a '" : " -x -a '", out);
         words(o->values, " ", out);
         putc('\'', out);
     }

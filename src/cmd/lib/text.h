@@ -21,9 +21,9 @@ void fr_cmd_text_close(fr_cmd_text *t);
 // Takes the chat template: by name (--chat-template), from a file (--chat-template-file), or the
 // one in the model's file; fails where that cannot be used.
 fr_status fr_cmd_text_template(fr_cmd_text *t, const fr_cmd_args *args, fr_error *err);
-// What is said of --chat-template: the table of templates says which there are, once
-// fr_cmd_text_help has looked.
-extern char fr_cmd_template_help[];
+// What is said of --chat-template, and its names as "a|b": the table of templates says which there
+// are, once fr_cmd_text_help has looked.
+extern char fr_cmd_template_help[], fr_cmd_template_names[];
 void fr_cmd_text_help(void);
 // --chat-template and --chat-template-file, rows for the tables of commands.
 #define FR_CMD_TEMPLATE                                                                            \
@@ -37,7 +37,7 @@ void fr_cmd_text_help(void);
      fr_cmd_template_help,                                                                         \
      0,                                                                                            \
      0,                                                                                            \
-     NULL},                                                                                        \
+     fr_cmd_template_names},                                                                       \
     {                                                                                              \
         "chat-template-file", 0, FR_OPT_FILE, offsetof(fr_cmd_args, chat_template_file), "FILE",   \
             NULL, NULL, "a chat template (Jinja) that takes the place of the model's", 0, 0, NULL  \

@@ -65,6 +65,11 @@ if command -v bash >/dev/null; then
     expect bash completion b
     expect scalar run --isa sc
     expect scalar run --isa = sc
+    expect "auto always" run --color = a
+    expect "--color" run --colo
+    expect "" run --color aut # not without '='
+    expect "exact rejection typical" run --accept ''
+    expect chatml run --chat-template chatm
     expect "$(echo $drafters | sed 's/rest/rest:/; s/draft-model/draft-model:/')" run --drafter ''
     expect "eagle early-exit" tune --drafter = e
     expect rest: run --drafter re

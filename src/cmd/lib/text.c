@@ -31,12 +31,10 @@ void fr_cmd_text_close(fr_cmd_text *t) {
 char fr_cmd_template_help[320] = "chat template to use", fr_cmd_template_names[256];
 
 void fr_cmd_text_help(void) {
-    char *to = fr_cmd_template_names;
+    char names[256];
     snprintf(fr_cmd_template_help, sizeof fr_cmd_template_help, "chat template to use: %s",
-             fr_chat_names(to, sizeof fr_cmd_template_names));
-    for (const char *from = to; *from; from++) // "a, b" becomes "a|b"
-        if (*from != ' ') *to++ = *from == ',' ? '|' : *from;
-    *to = 0;
+             fr_chat_names(names, sizeof names, ", "));
+    fr_chat_names(fr_cmd_template_names, sizeof fr_cmd_template_names, "|");
 }
 
 static fr_status take_template(fr_cmd_text *t, const char *text, size_t bytes, fr_error *err) {

@@ -41,8 +41,8 @@ fr_status fr_chat_open(fr_chat_template *out, const char *text, size_t bytes, fr
 // The text of one by its name ("chatml", "llama3", …; forerun.h has the list). FR_EARG for an
 // unknown one, naming the known.
 fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err);
-// Their names with commas, written to `text`, which is returned.
-const char *fr_chat_names(char *text, size_t room);
+// Their names with `between` in between, written to `text`, which is returned.
+const char *fr_chat_names(char *text, size_t room, const char *between);
 void fr_chat_close(fr_chat_template *chat); // fine on {0}
 // The one that conversations with tools, or without, are rendered by.
 const fr_chat_template *fr_chat_choose(const fr_chat_template *chat, bool has_tools);

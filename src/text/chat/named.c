@@ -83,10 +83,10 @@ const char *fr_chat_text_named(const char *name) {
     return NULL;
 }
 
-const char *fr_chat_names(char *text, size_t room) {
+const char *fr_chat_names(char *text, size_t room, const char *between) {
     size_t at = 0;
     for (int i = 0; i < COUNT && at < room; i++)
-        at += (size_t)snprintf(text + at, room - at, "%s%s", i ? ", " : "", templates[i].name);
+        at += (size_t)snprintf(text + at, room - at, "%s%s", i ? between : "", templates[i].name);
     return text;
 }
 
@@ -95,5 +95,5 @@ fr_status fr_chat_find_named(const char **text, const char *name, fr_error *err)
     *text = fr_chat_text_named(name);
     if (*text) return FR_OK;
     return fr_fail(err, FR_EARG, "--chat-template %.40s: expected one of %s", name,
-                   fr_chat_names(names, sizeof names));
+                   fr_chat_names(names, sizeof names, ", "));
 }

@@ -367,8 +367,6 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
-#define TEXT_OF(x) #x
-#define TEXT(x)    TEXT_OF(x)
 static const fr_option options[] = {
     {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one", 0, 0, NULL},
     {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
@@ -382,7 +380,7 @@ static const fr_option options[] = {
     {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
     {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that unfinished answers get at shutdown", 0, 1e9, NULL},
     {"drain-delay",  0,   FR_OPT_FLOAT,  AT(drain_delay),  "S", "0", NULL, "seconds at shutdown, before --drain begins, in which requests are still taken while /ready answers 503", 0, 1e9, NULL},
-    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", TEXT(FR_PROMPT_SHARE), NULL, "how long a pass may take that reads prompts while other answers are written, in plain passes: less keeps those smoother, more reads prompts sooner", 1, 1000, NULL},
+    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", FR_OPT_DIGITS(FR_PROMPT_SHARE), NULL, "how long a pass may take that reads prompts while other answers are written, in plain passes: less keeps those smoother, more reads prompts sooner", 1, 1000, NULL},
     {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several, with commas, the alphabetically first", 0, 0, NULL},
     {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
     {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking, where a request does not set it: 'off' tells the template so, and closes thinking that the template begins", 0, 0, "auto|on|off"},

@@ -25,6 +25,10 @@ typedef enum fr_opt_kind { // the type behind `offset`
     FR_OPT_LIST,           // fr_strings: may be given many times; separate arguments as TEXT
 } fr_opt_kind;
 
+// A number's macro as `unset` has it.
+#define FR_OPT_DIGITS_OF(x) #x
+#define FR_OPT_DIGITS(x)    FR_OPT_DIGITS_OF(x)
+
 enum { FR_OPT_LIST_MAX = 64 };
 typedef struct fr_strings { // NULL-terminated
     const char *item[FR_OPT_LIST_MAX + 1];

@@ -5,10 +5,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-// Where the line says no other (train.c's table).
-static const double LR_END = 0.1;
-enum { JUDGEMENTS = 20, PATIENCE = 6 };
-
 // Adds to a text in `room` bytes; one that is cut ends in "...".
 __attribute__((format(printf, 3, 4))) static void add(char *to, size_t room, const char *format,
                                                       ...) {
@@ -54,7 +50,7 @@ void fr_training_name_identity(fr_training *t) {
         "depth=%d\nvocab=%d\nseed=%llu\ninit=%s\n",
         t->method->name, t->fingerprint, t->batch_rows, a->accumulate * t->comm.n, t->rate,
         t->learner->depth, t->vocab.n, (unsigned long long)a->seed, a->init ? a->init : "");
-    if (a->lr_end != LR_END) add(to, room, "lr-end=%.9g\n", a->lr_end);
+    if (a->lr_end != FR_TRAINING_LR_END) add(to, room, "lr-end=%.9g\n", a->lr_end);
     if (a->shares) add(to, room, "shares=%s\n", a->shares);
     if (a->average > 0) add(to, room, "average=%.9g\n", a->average);
     if (t->rope_base > 0 && t->rope_base != 10000)
@@ -74,9 +70,9 @@ static void name_learning(fr_training *t) {
     const fr_cmd_args *a = t->args;
     char *to = t->command;
     const size_t room = sizeof t->command;
-    if (a->lr_end != LR_END) add(to, room, " --lr-end %g", a->lr_end);
-    if (a->judgements != JUDGEMENTS) add(to, room, " --judgements %d", a->judgements);
-    if (a->patience != PATIENCE) add(to, room, " --patience %d", a->patience);
+    if (a->lr_end != FR_TRAINING_LR_END) add(to, room, " --lr-end %g", a->lr_end);
+    if (a->judgements != FR_TRAINING_JUDGEMENTS) add(to, room, " --judgements %d", a->judgements);
+    if (a->patience != FR_TRAINING_PATIENCE) add(to, room, " --patience %d", a->patience);
     if (a->shares) add(to, room, " --shares %s", a->shares);
     if (a->average > 0) add(to, room, " --average %g", a->average);
 }

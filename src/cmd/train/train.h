@@ -9,6 +9,11 @@
 #include "train/method/learners.h"
 #include "train/train.h"
 
+// Defaults of options that a pack's command leaves out where they are so.
+#define FR_TRAINING_LR_END     0.1
+#define FR_TRAINING_JUDGEMENTS 20
+#define FR_TRAINING_PATIENCE   6
+
 typedef struct fr_training {
     const fr_cmd_args *args;
     const fr_learner_method *method;

@@ -95,11 +95,16 @@ def states_of(args, model):
 
 
 def missing(args, part, models, prompts):
-    """Why a part cannot run, or None."""
+    """Why nothing can be said of a part, or None."""
     if not models:
         return "no model of %s in %s" % (", ".join(part.models), args.models)
     if part.tasks is not None and not prompts:
         return "no prompts: PROMPTS='%s'" % args.prompts
+    return None
+
+
+def missing_data(args, part):
+    """Why a part cannot run though what is left of it is known, or None."""
     data = part.line[part.line.index("--data") + 1] if "--data" in part.line else args.work
     if not os.path.exists(data):
         return "no %s: %s" % (data, "questions with their answers" if data.endswith(".gz") else "`forerun distill --capture` makes it, with --taps 2,10,15,20,27")
@@ -165,10 +170,11 @@ def run(args, part):
     models = [m for m in part.models if os.path.exists(os.path.join(args.models, m + ".gguf"))]
     prompts = prompts_of(args, part.tasks)
     print("== %s: %s%s" % (part.name, part.what, hours_in_all(part)), flush=True)
-    why = missing(args, part, models, prompts)
-    if why:
-        print("left out: %s" % why)
-        return 0
+    why, data = missing(args, part, models, prompts), missing_data(args, part)
+    if why or data:
+        print("left out: %s" % (why or data), flush=True)
+        if why or not args.status:
+            return 0
     line = [sys.executable, *part.line]
     if part.tasks == "":
         line += options_of(args, models)

@@ -1,4 +1,4 @@
-// member.h — what a step does for one member of a group, in this order. Private to group.c and
+// member.h — what a step does for one member of a group, in this order. Private to step.c and
 // propose.c.
 #ifndef FR_DECODE_MEMBER_H
 #define FR_DECODE_MEMBER_H

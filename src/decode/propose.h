@@ -1,4 +1,4 @@
-// propose.h — the trees of a step, before any row is chosen. Private to group.c.
+// propose.h — the trees of a step, before any row is chosen. Private to step.c.
 #ifndef FR_DECODE_PROPOSE_H
 #define FR_DECODE_PROPOSE_H
 #include "decode/group.h"

@@ -1,5 +1,5 @@
 // session_group.c — sessions that share passes: a step is taken by all that have something to do.
-// Their rows are merged into one pass in decode/group.c.
+// Their rows are merged into one pass in decode/step.c.
 #include "base/alloc.h"
 #include "base/sized.h"
 #include "engine/session.h"

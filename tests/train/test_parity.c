@@ -196,14 +196,14 @@ static void run_engine(const world *w, bool feeds, double part[DEPTH]) {
 // Chimera's guesses behind each row of the text, by the drafter's parts.
 static void run_chimera(const world *w, double part[DEPTH]) {
     fr_decoder_block block;
-    fr_ngram_encoder green;
+    fr_ngram_encoder encoder;
     fr_chimera_heads heads;
     fr_error err = {0};
     _Alignas(64) float state[D], x[D];
     fr_pack_weights *weights = weights_of(w->path, &w->opened.model);
     const fr_pack pack = weights->pack;
     if (fr_decoder_block_open(&block, weights, 64, 0, NULL, &err)) fail_msg("%s", err.text);
-    if (fr_ngram_encoder_open(&green, weights, &(fr_ngram_encoder_options){.cache = 8}, &err))
+    if (fr_ngram_encoder_open(&encoder, weights, &(fr_ngram_encoder_options){.cache = 8}, &err))
         fail_msg("%s", err.text);
     if (fr_chimera_heads_open(&heads, weights, &block.head, &err)) fail_msg("%s", err.text);
     for (int i = 0; i < ROWS; i++) {
@@ -216,7 +216,7 @@ static void run_chimera(const world *w, double part[DEPTH]) {
         for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
             double z[V];
             const fr_ngram gram = fr_ngram_of(w->ids, i + k + 1, pack.ngram);
-            fr_ngram_encoder_states(&green, &gram, 1, x, D);
+            fr_ngram_encoder_states(&encoder, &gram, 1, x, D);
             row = fr_decoder_block_row(x, slot < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(slot),
                                        FR_WANT_FINAL);
             fr_decoder_block_run(&block, &row, 1);
@@ -230,7 +230,7 @@ static void run_chimera(const world *w, double part[DEPTH]) {
         fr_decoder_block_drop(&block);
     }
     fr_chimera_heads_close(&heads);
-    fr_ngram_encoder_close(&green);
+    fr_ngram_encoder_close(&encoder);
     fr_decoder_block_close(&block);
     fr_pack_weights_give_back(weights);
 }

@@ -40,7 +40,7 @@ static const char *const TREE_NAMES[] = {"dynamic", "chain", "static", NULL};
 typedef struct fr_chimera {
     fr_trained base;
     fr_decoder_block block;
-    fr_ngram_encoder green;
+    fr_ngram_encoder encoder;
     fr_chimera_heads heads;
     int room;   // for ids of the text;
     int n_seen; // of its ids, those that the head has seen
@@ -112,8 +112,8 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     fr_text_head_begin(&m->block.head);
     m->n_seen = 0;
     m->encoder_seconds = 0;
-    m->green.memory.counts = (fr_ngram_memory_counts){0};
-    if (m->green.memory.store) m->before = fr_ngram_store_count(m->green.memory.store);
+    m->encoder.memory.counts = (fr_ngram_memory_counts){0};
+    if (m->encoder.memory.store) m->before = fr_ngram_store_count(m->encoder.memory.store);
     return mature(m);
 }
 
@@ -167,7 +167,7 @@ static void encoder_states(fr_chimera *m, const fr_context *c, const int *node, 
     const double start = fr_seconds();
     for (int i = 0; i < n; i++)
         gram[i] = gram_of(m, c, node[i]);
-    fr_ngram_encoder_states(&m->green, gram, n, m->x, m->stride);
+    fr_ngram_encoder_states(&m->encoder, gram, n, m->x, m->stride);
     m->encoder_seconds += fr_seconds() - start;
 }
 
@@ -331,8 +331,8 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
 // What the store could not keep or read, and whether it was begun anew because its file was damaged
 // or of another kind.
 static void report_store(const fr_chimera *m, fr_draft_counts *to) {
-    if (!m->green.memory.store) return;
-    const fr_ngram_store_counts n = fr_ngram_store_count(m->green.memory.store);
+    if (!m->encoder.memory.store) return;
+    const fr_ngram_store_counts n = fr_ngram_store_count(m->encoder.memory.store);
     const char *name = m->base.base.ops->name;
     const fr_draft_count count[] = {
         {name, "store_dropped", false, (double)(n.dropped - m->before.dropped), 0},
@@ -344,7 +344,7 @@ static void report_store(const fr_chimera *m, fr_draft_counts *to) {
 
 static void report(const fr_drafter *base, fr_draft_counts *to) {
     const fr_chimera *m = (const fr_chimera *)base;
-    const fr_ngram_memory_counts *n = &m->green.memory.counts;
+    const fr_ngram_memory_counts *n = &m->encoder.memory.counts;
     const double asked = (double)(n->in_memory + n->in_store + n->missed);
     const struct {
         const char *name;
@@ -352,7 +352,7 @@ static void report(const fr_drafter *base, fr_draft_counts *to) {
     } share[] = {{"ngrams_in_memory", (double)n->in_memory},
                  {"ngrams_in_store", (double)n->in_store},
                  {"ngrams_computed", (double)n->missed}};
-    for (size_t i = 0; i < sizeof share / sizeof *share && m->green.remembers; i++)
+    for (size_t i = 0; i < sizeof share / sizeof *share && m->encoder.remembers; i++)
         fr_counts_add(to,
                       &(fr_draft_count){base->ops->name, share[i].name, true, share[i].sum, asked});
     fr_counts_add(
@@ -363,7 +363,7 @@ static void report(const fr_drafter *base, fr_draft_counts *to) {
 static void close_chimera(fr_drafter *base) {
     fr_chimera *m = (fr_chimera *)base;
     fr_decoder_block_close(&m->block);
-    fr_ngram_encoder_close(&m->green);
+    fr_ngram_encoder_close(&m->encoder);
     fr_chimera_heads_close(&m->heads);
     fr_free(m->waiting);
     fr_free(m->x);
@@ -399,12 +399,12 @@ static const fr_drafter_option OPTIONS[] = {
 static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_error *err) {
     fr_pack_weights *w = m->base.weights;
     const bool own = w->pack.variant == FR_MEDUSA_OWN_HEADS;
-    const fr_ngram_encoder_options green = {.cache = m->cache, .store = m->store};
+    const fr_ngram_encoder_options encoder = {.cache = m->cache, .store = m->store};
     if (m->store && !m->cache)
         return fr_fail(err, FR_EARG, "store=%.200s needs cache=N of 1 or more", m->store);
     fr_status st =
         fr_decoder_block_open(&m->block, w, config->n_ctx, own ? 0 : m->room, config->batches, err);
-    if (!st) st = fr_ngram_encoder_open(&m->green, w, &green, err);
+    if (!st) st = fr_ngram_encoder_open(&m->encoder, w, &encoder, err);
     if (!st) st = fr_chimera_heads_open(&m->heads, w, &m->block.head, err);
     if (st) return st;
     m->stride = fr_linear_stride(w->pack.d);
@@ -432,7 +432,7 @@ static fr_status open_chimera(fr_drafter **out, const char *file, const fr_draft
     const int most = m->base.pack->depth, asked = m->base.depth;
     fr_fixed_tree_plan(&m->fixed, &m->base, STATIC_NODES, asked && asked < most ? asked : most);
     fr_trained_weigh(&m->base, config->model,
-                     fr_decoder_block_bytes(&m->block) + m->green.bytes + m->heads.bytes);
+                     fr_decoder_block_bytes(&m->block) + m->encoder.bytes + m->heads.bytes);
     m->base.base.needs = (fr_needs){.final = true, .prompt_rows = true};
     *out = &m->base.base;
     return FR_OK;

@@ -166,6 +166,17 @@ static fr_status check_prediction(const fr_api_request *r, fr_error *err) {
     return FR_OK;
 }
 
+static fr_status check_response_fields(const fr_api_request *r, fr_error *err) {
+    const json_t *value = fr_api_member(r->root, "response_fields");
+    if (value && !json_is_array(value))
+        return fr_api_wrong(err, value, "a list of strings", "response_fields");
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!fr_json_is_text(json_array_get(value, i)))
+            return fr_api_wrong(err, json_array_get(value, i), "a string", "response_fields[%zu]",
+                                i);
+    return FR_OK;
+}
+
 fr_status fr_api_read_settings(fr_api_request *r, fr_error *err) {
     fr_status st = read_seed(r, err);
     if (!st) st = read_stop(r, err);
@@ -174,5 +185,6 @@ fr_status fr_api_read_settings(fr_api_request *r, fr_error *err) {
     if (!st) st = read_reasoning(r, err);
     if (!st) st = read_tools(r, err);
     if (!st) st = fr_api_read_samplers(r, err);
+    if (!st) st = check_response_fields(r, err);
     return st ? st : check_prediction(r, err);
 }

@@ -103,7 +103,12 @@ static int context_of(const fr_cmd_args *args, const fr_engine *engine) {
             : args->ctx    ? args->ctx / args->parallel
                            : USUAL_CONTEXT;
     if (n < 64) n = 64;
-    return n < most ? n : most;
+    if (n <= most) return n;
+    if (args->slot_ctx || args->ctx)
+        fprintf(stderr, "forerun: %s %d: the model's context has %d tokens, which is taken\n",
+                args->slot_ctx ? "--slot-ctx" : "--ctx-size",
+                args->slot_ctx ? args->slot_ctx : args->ctx, most);
+    return most;
 }
 
 // As many contexts as the memory for them holds.
@@ -185,10 +190,6 @@ static fr_status open_scheduler(job *j, fr_error *err) {
     const fr_cmd_args *args = j->args;
     fr_server *s = &j->server;
     s->n_ctx = context_of(args, s->engine);
-    if (args->slot_ctx > s->n_ctx)
-        fprintf(stderr,
-                "forerun: --slot-ctx %d: the model's context has %d tokens, which is taken\n",
-                args->slot_ctx, s->n_ctx);
     s->n_slots = args->parallel;
     s->context_bytes = fr_kv_bytes(&s->engine->model.config, s->n_ctx, fr_cmd_kv_kind(args));
     const fr_scheduler_options o = {
@@ -371,7 +372,7 @@ static const fr_option options[] = {
     {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one", 0, 0, NULL},
     {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
     {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "requests that are answered at a time; more wait", 1, FR_SLOTS_MOST, NULL},
-    {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all --parallel requests together; each gets an equal part", 64, 1 << 24, NULL},
+    {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all --parallel requests together; each gets an equal part, 64 at least", 64, 1 << 24, NULL},
     {"slot-ctx",     0,   FR_OPT_INT,    AT(slot_ctx),     "N", NULL, "4096, at most the model's", "context in tokens of each request; not with --ctx-size", 64, 1 << 24, NULL},
     {"cache-ram",    0,   FR_OPT_INT,    AT(cache_ram),    "MB", "512", NULL, "memory for contexts that are kept for later requests, besides those in use", 0, 1 << 24, NULL},
     {"drafters",     0,   FR_OPT_SPEC,   AT(drafters),     "SPEC,...", NULL, NULL, "drafters that a request may choose besides --drafter, in its field 'drafter'", 0, 0, NULL},
@@ -383,7 +384,7 @@ static const fr_option options[] = {
     {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", FR_OPT_DIGITS(FR_PROMPT_SHARE), NULL, "how long a pass may take that reads prompts while other answers are written, in plain passes: less keeps those smoother, more reads prompts sooner", 1, 1000, NULL},
     {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several, with commas, the alphabetically first", 0, 0, NULL},
     {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
-    {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking, where a request does not set it: 'off' tells the template so, and closes thinking that the template begins", 0, 0, "auto|on|off"},
+    {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking, where a request does not set it: 'off' tells the template so, and closes thinking that the template begins; 'auto' and 'on' leave it to the template", 0, 0, "auto|on|off"},
     {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "add a field __verbose to chat answers: the prompt and how the answer was made", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};

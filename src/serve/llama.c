@@ -168,6 +168,8 @@ static void add_event(const fr_ask *ask, const fr_part *p, int from, int to, jso
         json_object_set_new(doc, "completion_probabilities", probabilities(ask, &c->job, from, to));
     if (doc && ask->request.timings_per_token)
         json_object_set_new(doc, "timings", fr_ask_timings(c));
+    if (doc && p->first && from == p->from)
+        json_object_set_new(doc, "seed", json_integer((json_int_t)ask->request.sampling.seed));
     json_array_append_new(events, doc);
 }
 

@@ -21,6 +21,10 @@ static void add_seed(const fr_ask *ask, json_t *doc) {
     json_object_set_new(doc, "seed", json_integer((json_int_t)ask->request.sampling.seed));
 }
 
+static json_t *last_of(json_t *events) {
+    return json_array_get(events, json_array_size(events) - 1);
+}
+
 static json_t *with_usage(const fr_ask *ask, json_t *doc) {
     json_object_set_new(doc, "usage", fr_ask_usage(ask));
     json_object_set_new(doc, "timings", fr_ask_timings(&ask->choice[0]));
@@ -112,10 +116,6 @@ static json_t *news_of(const fr_ask *ask, int choice) {
     return delta;
 }
 
-static json_t *last_of(json_t *events) {
-    return json_array_get(events, json_array_size(events) - 1);
-}
-
 // To the last of the events.
 static void add_timings(const fr_choice *c, json_t *events) {
     json_object_set_new(last_of(events), "timings", fr_ask_timings(c));
@@ -123,9 +123,11 @@ static void add_timings(const fr_choice *c, json_t *events) {
 
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     fr_choice *c = &ask->choice[p->index];
-    if (p->first)
+    if (p->first) {
         add_chunk(ask, p->index, json_pack("{s:s, s:n}", "role", "assistant", "content"),
                   json_null(), NULL, events);
+        add_seed(ask, last_of(events)); // where the stream is cut, it can be asked for again
+    }
     json_t *delta = news_of(ask, p->index), *logprobs = fr_ask_logprobs(ask, c, p->from);
     if (json_object_size(delta) || !json_is_null(logprobs)) {
         add_chunk(ask, p->index, delta, logprobs, NULL, events);
@@ -198,7 +200,7 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     add_text_chunk(ask, p->index, text_of(&text), fr_ask_logprobs(ask, c, p->from),
                    p->last ? fr_ask_finish(c) : NULL, events);
     if (p->last || ask->request.timings_per_token) add_timings(c, events);
-    if (p->last) add_seed(ask, last_of(events));
+    if (p->first || p->last) add_seed(ask, last_of(events));
     fr_buffer_free(&text);
 }
 

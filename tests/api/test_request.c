@@ -405,6 +405,8 @@ static const struct {
     {"\"reasoning_format\":\"deepseek-legacy\"",
      "reasoning_format: expected auto, none or deepseek, found", 3},
     {"\"reasoning_format\":1", "reasoning_format: expected auto", 3},
+    {"\"response_fields\":5", "response_fields: expected a list of strings, found 5", 3},
+    {"\"response_fields\":[\"a\",5]", "response_fields[1]: expected a string, found 5", 3},
     {"\"prediction\":\"x\"", "prediction: expected an object of \"type\": \"content\"", 3},
     {"\"prediction\":{\"type\":\"other\",\"content\":\"\"}", "prediction: expected an object", 3},
     {"\"prediction\":{\"type\":\"content\"}", "prediction.content: expected a string or a list", 3},

@@ -62,8 +62,12 @@ def options_of_drafting_are_kept():
         assert code == 2 and says in said, said
     plain, server = Server(), Server("--drafter", "prompt-lookup", "--tree", "12", "--no-adapt", "--metrics")
     assert server.text() == plain.text()
-    rows = {}
-    for line in server.ask("GET", "/metrics")[1].decode().split("\n"):
+    rows, said = {}, server.ask("GET", "/metrics")[1].decode()
+    with open(os.path.join(os.environ["FR_SOURCE_DIR"], "docs", "metrics.md"), encoding="utf-8") as f:
+        told = {prefix: set(re.findall(r"`(\w+)`", part)) for prefix, part in re.findall(r"^\| `(\w+):` \|(.*?)(?:\n\n|\Z)", f.read(), re.M | re.S)}
+    for prefix, name in re.findall(r"^# HELP (\w+):(\w+)", said, re.M):
+        assert name in told[prefix], "docs/metrics.md does not name " + name
+    for line in said.split("\n"):
         found = re.match(r'forerun:rows_per_pass_(sum|count)(?:\{.*\})? ([0-9.e+]+)$', line)
         if found:
             rows[found.group(1)] = float(found.group(2))
@@ -86,14 +90,14 @@ def contexts_are_as_long_as_they_were_told():
     most = trained.document("GET", "/v1/models")["data"][0]["meta"]["n_ctx_train"]
     assert 160 < most <= 4096 and trained.document("GET", "/props")["default_generation_settings"]["n_ctx"] == most
     trained.end()
-    for flags, right in ((["-c", "160"], 80), (["--ctx-size", "100"], 64), (["--slot-ctx", "100"], 100), (["--slot-ctx", str(most + 1)], most)):
+    for flags, right in ((["-c", "160"], 80), (["--ctx-size", "100"], 64), (["--slot-ctx", "100"], 100), (["--slot-ctx", str(most + 1)], most), (["-c", str(4 * most)], most)):
         with open(os.environ["model"] + ".log", "w+", encoding="utf-8") as log:
             server = Server(*flags, stderr=log)
             found = server.document("GET", "/props")
             assert found["default_generation_settings"]["n_ctx"] == right and found["total_slots"] == 2, (flags, found)
             server.end()
             log.seek(0)
-            assert ("the model's context has %d tokens, which is taken" % most in log.read()) == (flags[1] == str(most + 1))
+            assert ("the model's context has %d tokens, which is taken" % most in log.read()) == (right == most)
 
 
 def memory_bounds_the_contexts_that_are_kept():

@@ -69,7 +69,9 @@ def goes_wrong(c, url):
           lambda: c.completions.create(model="m", prompt="a b " * 9000, max_tokens=1))
     fails("errors: a wrong key", openai.AuthenticationError,
           lambda: openai.OpenAI(base_url=url, api_key="x", max_retries=0).completions.create(model="m", prompt="a"))
-    fails("errors: no such path", openai.NotFoundError, lambda: c.embeddings.create(model="m", input="a"))
+    why = fails("errors: embeddings are not served", openai.InternalServerError,
+                lambda: c.with_options(max_retries=0).embeddings.create(model="m", input="a"))
+    check("errors: ... with 501", why is not None and why.status_code == 501, why)
     fails("timeout", openai.APITimeoutError, lambda: c.with_options(timeout=0.3).chat.completions.create(
         **{**RIVERS, "max_tokens": 3000}, extra_body={"ignore_eos": True}))
     s = c.chat.completions.create(**{**RIVERS, "max_tokens": 2000}, temperature=0.8, stream=True)

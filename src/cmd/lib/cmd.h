@@ -110,8 +110,8 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
     {                                                                                              \
         .name = "accept", .kind = FR_OPT_STRING, .offset = offsetof(fr_cmd_args, accept),          \
         .arg = "RULE", .unset = "exact", .values = "exact|rejection|typical",                      \
-        .help = "acceptance rule: 'exact' gives the bytes of plain decoding, 'rejection' its "     \
-                "distribution, 'typical[:EPSILON,DELTA]' neither"                                  \
+        .help = "acceptance rule: 'exact' gives the bytes of plain decoding, and serve has no "    \
+                "other; 'rejection' its distribution, 'typical[:EPSILON,DELTA]' neither"           \
     }
 const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...
 const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16", "q8_0", ...

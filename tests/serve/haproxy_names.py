@@ -1,0 +1,111 @@
+"""deploy/haproxy.cfg in use: requests of one conversation go to one replica, and conversations are dealt among both, whatever form they have."""
+import http.server
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+
+class Replica(http.server.BaseHTTPRequestHandler):
+    """Says yes to everything: HAProxy tells who was asked."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+def message(role, text):
+    return {"role": role, "content": text}
+
+
+def parts(role, text):
+    return message(role, [{"type": "text", "text": text}])
+
+
+FORMS = {
+    "string": lambda text, i: {"prompt": text},
+    "list": lambda text, i: {"prompt": [text]},
+    "ids": lambda text, i: {"model": "m", "prompt": [1, 300 + i, *range(200)]},
+    "prompt_string": lambda text, i: {"prompt": {"prompt_string": text}},
+    "input_prefix": lambda text, i: {"input_prefix": text, "input_suffix": ""},
+    "cache key": lambda text, i: {"prompt_cache_key": text, "messages": [message("user", "x")]},
+    "chat": lambda text, i: {"messages": [message("user", text)]},
+    "parts": lambda text, i: {"messages": [parts("user", text)]},
+    "system": lambda text, i: {"messages": [message("system", "x"), message("user", text)]},
+    "system, parts": lambda text, i: {"messages": [message("system", "x"), parts("user", text)]},
+    "two systems": lambda text, i: {"messages": [message("system", "x"), message("developer", "y"), message("user", text)]},
+    "two systems, parts": lambda text, i: {"messages": [message("system", "x"), message("developer", "y"), parts("user", text)]},
+    "input": lambda text, i: {"input": text},
+    "input's message": lambda text, i: {"input": [message("user", text)]},
+    "input's developer": lambda text, i: {"input": [message("developer", "x"), message("user", text)]},
+    "input's developer, parts": lambda text, i: {"input": [message("developer", "x"), parts("user", text)]},
+}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def replica_of(port, body):
+    request = urllib.request.Request("http://127.0.0.1:%d/v1/x" % port, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return answer.headers["X-Replica"]
+
+
+def turns(body):
+    """The body of a conversation's next turn: more behind what it began with."""
+    if "messages" in body:
+        return {**body, "messages": body["messages"] + [message("assistant", "y"), message("user", "z")]}
+    if isinstance(body.get("input"), list):
+        return {**body, "input": body["input"] + [message("assistant", "y"), message("user", "z")]}
+    return {**body, "max_tokens": 5}
+
+
+def await_up(port, process):
+    for _ in range(600):
+        try:
+            return replica_of(port, {"prompt": "x"})
+        except OSError:
+            assert process.poll() is None, "haproxy ended with %s" % process.returncode
+            time.sleep(0.1)
+    sys.exit("haproxy does not answer")
+
+
+def main(config):
+    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Replica) for _ in range(2)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder:
+        port, stats = free_port(), free_port()
+        where = {"FORERUN_ROOTLESS": "1", "FORERUN_BIND": "127.0.0.1:%d" % port, "FORERUN_STATS": "127.0.0.1:%d" % stats,
+                 "FORERUN_ADMIN": os.path.join(folder, "admin"), "FORERUN_A": "127.0.0.1:%d" % servers[0].server_port,
+                 "FORERUN_B": "127.0.0.1:%d" % servers[1].server_port}
+        with subprocess.Popen(["haproxy", "-db", "-f", config], env={**os.environ, **where}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                await_up(port, process)
+                for name, form in FORMS.items():
+                    bodies = [form("conversation %d" % i, i) for i in range(16)]
+                    asked = [replica_of(port, body) for body in bodies]
+                    assert set(asked) == {"a", "b"}, "%s: all go to replica %s" % (name, asked[0])
+                    assert asked == [replica_of(port, turns(body)) for body in bodies], "%s: another replica at the next turn" % name
+            finally:
+                process.terminate()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -72,8 +72,8 @@ typedef struct fr_engine_options {
 fr_status fr_model_find(char *path, size_t room, const char *name, fr_error *err);
 
 // Opens the model in a GGUF file. options NULL: the defaults, which are 0. FR_EARG: an unknown isa,
-// or `threads` out of range; FR_EIO, FR_EDATA: the file cannot be read or is damaged; FR_EUNSUP: an
-// architecture, tokenizer or tensor type that is not supported, or an isa that this CPU lacks;
+// or `threads` out of range; FR_EIO, FR_EDATA: the file cannot be read or is damaged; FR_EUNSUP: it
+// is no GGUF file, an architecture, tokenizer or tensor type that is not supported, or an isa that this CPU lacks;
 // FR_ENOMEM; FR_EINTR: `progress` returned false.
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err);
@@ -260,8 +260,8 @@ typedef struct fr_group_pass {
 const fr_group_pass *fr_group_last(const fr_group *group);
 
 // options NULL: the defaults. FR_EARG: an option is wrong, or the group is another engine's or of a
-// smaller context; FR_EIO, FR_EDATA: a drafter's or a tree's file cannot be read or is damaged;
-// FR_EUNSUP: such a file is of another model, the group is full, or the model's heads do not fit
+// smaller context, or there is no file of the tree's name; FR_EIO, FR_EDATA: a drafter's or a tree's
+// file cannot be read or is damaged; FR_EUNSUP: such a file is of another model, the group is full, or the model's heads do not fit
 // kv_type; FR_ENOMEM.
 fr_status fr_session_open(fr_session **out, fr_engine *engine, const fr_session_options *options,
                           fr_error *err);

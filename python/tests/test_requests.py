@@ -97,12 +97,12 @@ class Requests(unittest.TestCase):
         self.assertEqual(self.session.generate(PROMPTS[0], max_tokens=16, prediction=plain).text, plain)
 
     def test_control_tokens_are_shown_where_that_is_wanted(self) -> None:
-        end = engine().text.find("<|im_end|>")
-        assert end is not None
-        forced = Sampling(logit_bias={end: 100})
-        hidden = self.session.generate("Hi", max_tokens=2, sampling=forced, ignore_eos=True)
-        shown = self.session.generate("Hi", max_tokens=2, sampling=forced, ignore_eos=True, shown=[end])
-        self.assertEqual((hidden.text, shown.text), ("", "<|im_end|>" * 2))
+        begin = engine().text.find("<|im_start|>")
+        assert begin is not None
+        forced = Sampling(logit_bias={begin: 100})
+        hidden = self.session.generate("Hi", max_tokens=2, sampling=forced)
+        shown = self.session.generate("Hi", max_tokens=2, sampling=forced, shown=[begin])
+        self.assertEqual((hidden.text, shown.text), ("", "<|im_start|>" * 2))
 
     def test_control_tokens_of_a_prompt_are_text_unless_it_is_said(self) -> None:
         text = "<|im_start|>user\nHi<|im_end|>\n"

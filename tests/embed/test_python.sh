@@ -22,5 +22,5 @@ python3 "$FR_SOURCE_DIR/python/declare.py" "$FR_SOURCE_DIR/include/forerun.h" "$
 cp -L "$library" "$work/forerun/libforerun.so.0" || exit 1
 cd "$work/tests" || exit 1
 # Those of every day; the judge runs all.
-[ $# -gt 0 ] || set -- test_header test_text test_errors test_callbacks test_threads
+[ $# -gt 0 ] || set -- test_header test_text test_errors test_callbacks test_threads test_requests
 python3 -m unittest "$@"

@@ -60,6 +60,7 @@ void fr_training_name_identity(fr_training *t) {
     add(to, room, "held-out=%d\nlimit-rows=%llu\ntexts=%d\n", t->data.n_held,
         (unsigned long long)a->limit_rows, t->data.n_train);
     add(to, room, "data=%016llx\n", (unsigned long long)t->data.hash);
+    if (a->enough) add(to, room, "tokens=%llu\n", (unsigned long long)a->enough);
     if (a->shares) add(to, room, "folders=%016llx\n", hash_folders(&t->data));
     add(to, room, "draft-vocab=%016llx\nlength=", hash_vocab(&t->vocab));
     add_length(a, to, room);

@@ -24,8 +24,8 @@
 #include "draft/model/positional.h"
 #include "draft/shared/config.h"
 
-typedef enum shape { CHAIN, BEAM, SEQUOIA, AUTO } shape; // AUTO is CHAIN
-static const char *const SHAPES[] = {"chain", "beam", "sequoia", "auto", NULL};
+typedef enum shape { CHAIN, BEAM, SEQUOIA } shape;
+static const char *const SHAPES[] = {"chain", "beam", "sequoia", NULL};
 
 enum {
     DEEPEST = 16,
@@ -230,8 +230,8 @@ static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, 
 // How many nodes the next pass has; 0: drafting ends. `tip`: the node that was guessed behind last.
 static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
     float score[FR_SECOND_MODEL_LOGITS];
-    const bool chain = fr_drafter_is_watched(&d->base) || d->shape == CHAIN || d->shape == AUTO ||
-                       (d->shape == BEAM && d->depth);
+    const bool chain =
+        fr_drafter_is_watched(&d->base) || d->shape == CHAIN || (d->shape == BEAM && d->depth);
     const int n = best_nodes(d, chain ? tip : -1, chain ? 1 : FR_SECOND_MODEL_LOGITS, node, score);
     if (is_planned(d)) return n; // the plan has weighed all costs
     if (d->depth) return n && d->tree.node[node[0]].depth < d->depth ? 1 : 0;
@@ -402,7 +402,7 @@ static const fr_drafter_ops OPS = {.name = "draft-model",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("tree", "SHAPE", fr_draft_model, shape, SHAPES,
-                   "chain, beam, sequoia or auto (default: chain)"),
+                   "chain, beam or sequoia (default: chain)"),
     FR_OPTION_INT("depth", "N", fr_draft_model, depth, 1, DEEPEST,
                   "tokens drafted ahead, 1 to 16; default: as many as pay, 4 with --no-adapt"),
     {0}};

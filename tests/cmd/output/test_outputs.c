@@ -325,6 +325,7 @@ static void a_training_that_goes_on_has_the_same_outputs(void **state) {
     assert_int_equal(kill(first, SIGKILL), 0);
     waitpid(first, NULL, 0);
     assert_true(there("p.lock") && there("p.data.lock"));
+    refused(LEARN "-o p --tokens 90 --steps 1 --resume", 1, "tokens=", "p.ckpt");
     works(LEARN "-o p --tokens 100 --steps 1 --resume");
     assert_false(there("p.lock") || there("p.data.lock"));
     // Its answers had only begun, or were never its own.

@@ -213,9 +213,10 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
 
 static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     json_t *doc =
-        json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i}", "index", index, "content", "", "tokens",
-                  "stop", 0, "id_slot", ask->choice[index].job.context, "tokens_predicted", 0,
-                  "tokens_evaluated", ask->choice[index].request.n_prompt);
+        json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i, s:I}", "index", index, "content", "",
+                  "tokens", "stop", 0, "id_slot", ask->choice[index].job.context,
+                  "tokens_predicted", 0, "tokens_evaluated", ask->choice[index].request.n_prompt,
+                  "seed", (json_int_t)ask->request.sampling.seed);
     fr_ask_add_progress(doc, &ask->choice[index], n_read);
     json_array_append_new(events, doc);
 }

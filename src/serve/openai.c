@@ -145,6 +145,7 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
 
 static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     add_chunk(ask, index, json_object(), json_null(), NULL, events);
+    add_seed(ask, last_of(events));
     fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
 }
 
@@ -206,6 +207,7 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
 
 static void text_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     add_text_chunk(ask, index, json_string(""), json_null(), NULL, events);
+    add_seed(ask, last_of(events));
     fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
 }
 

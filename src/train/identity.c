@@ -61,8 +61,8 @@ static int shown(const line *l) {
 fr_status fr_identity_compare(const char *mine, const char *found, size_t bytes, const char *file,
                               fr_error *err) {
     static const char *const may_differ[] = {"length", "judgements", "type", NULL};
-    static const char *const may_be_missing[] = {"held-out", "limit-rows",  "texts",
-                                                 "folders",  "draft-vocab", NULL};
+    static const char *const may_be_missing[] = {"held-out",    "limit-rows", "texts", "folders",
+                                                 "draft-vocab", "tokens",     NULL};
     const text here = {mine, strlen(mine)}, there = {found, bytes};
     line a, b;
     for (text rest = here; next_line(&rest, &a);) {

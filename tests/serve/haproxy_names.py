@@ -39,7 +39,9 @@ FORMS = {
     "string": lambda text, i: {"prompt": text},
     "list": lambda text, i: {"prompt": [text]},
     "ids": lambda text, i: {"model": "m", "prompt": [1, 300 + i, *range(200)]},
+    "lists of ids": lambda text, i: {"model": "m", "prompt": [[1, 300 + i, *range(200)]]},
     "prompt_string": lambda text, i: {"prompt": {"prompt_string": text}},
+    "list of prompt_string": lambda text, i: {"prompt": [{"prompt_string": text}]},
     "input_prefix": lambda text, i: {"input_prefix": text, "input_suffix": ""},
     "cache key": lambda text, i: {"prompt_cache_key": text, "messages": [message("user", "x")]},
     "chat": lambda text, i: {"messages": [message("user", text)]},
@@ -50,8 +52,10 @@ FORMS = {
     "two systems, parts": lambda text, i: {"messages": [message("system", "x"), message("developer", "y"), parts("user", text)]},
     "input": lambda text, i: {"input": text},
     "input's message": lambda text, i: {"input": [message("user", text)]},
+    "input's message, parts": lambda text, i: {"input": [parts("user", text)]},
     "input's developer": lambda text, i: {"input": [message("developer", "x"), message("user", text)]},
     "input's developer, parts": lambda text, i: {"input": [message("developer", "x"), parts("user", text)]},
+    "input, two systems": lambda text, i: {"input": [message("system", "x"), message("developer", "y"), message("user", text)]},
 }
 
 
@@ -67,12 +71,23 @@ def replica_of(port, body):
         return answer.headers["X-Replica"]
 
 
+def longer(prompt):
+    """A prompt with more behind it, in the same form."""
+    if isinstance(prompt, str):
+        return prompt + " and its answer"
+    if isinstance(prompt, dict):
+        return {"prompt_string": longer(prompt["prompt_string"])}
+    return prompt + [7, 8, 9] if isinstance(prompt[0], int) else [longer(prompt[0])]
+
+
 def turns(body):
     """The body of a conversation's next turn: more behind what it began with."""
-    if "messages" in body:
-        return {**body, "messages": body["messages"] + [message("assistant", "y"), message("user", "z")]}
-    if isinstance(body.get("input"), list):
-        return {**body, "input": body["input"] + [message("assistant", "y"), message("user", "z")]}
+    for name in "messages", "input":
+        if isinstance(body.get(name), list):
+            return {**body, name: body[name] + [message("assistant", "y"), message("user", "z")]}
+    for name in "prompt", "input_prefix":
+        if name in body:
+            return {**body, name: longer(body[name])}
     return {**body, "max_tokens": 5}
 
 
@@ -99,7 +114,7 @@ def main(config):
             try:
                 await_up(port, process)
                 for name, form in FORMS.items():
-                    bodies = [form("conversation %d" % i, i) for i in range(16)]
+                    bodies = [form("conversation %d, as long as what is read of it: " % i + "word " * 60, i) for i in range(16)]
                     asked = [replica_of(port, body) for body in bodies]
                     assert set(asked) == {"a", "b"}, "%s: all go to replica %s" % (name, asked[0])
                     assert asked == [replica_of(port, turns(body)) for body in bodies], "%s: another replica at the next turn" % name

@@ -184,6 +184,10 @@ static void every_stream_tells_its_seed(void **state) {
         {"/completion", "\"prompt\":\"a\""},
         {"/v1/responses", "\"input\":\"a\""},
         {"/v1/messages", "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]"},
+        {"/v1/chat/completions",
+         "\"return_progress\":true,\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]"},
+        {"/v1/completions", "\"return_progress\":true,\"prompt\":\"abc\""},
+        {"/completion", "\"return_progress\":true,\"prompt\":\"abc\""},
     };
     char body[256];
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {

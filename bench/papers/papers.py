@@ -132,9 +132,10 @@ def options_of(args, models):
 
 
 def hours_in_all(part):
-    """What a part took where it was run whole, in words, or nothing."""
+    """What a part took where it was run whole, in words."""
     known = read(os.path.join(ROOT, "bench", "papers", "hours.json"))
-    return "".join("; takes %s h of %s" % (hours[part.name], machine) for machine, hours in known.items() if part.name in hours)
+    said = "".join("; takes %s h of %s" % (hours[part.name], machine) for machine, hours in known.items() if part.name in hours)
+    return said or "; how long it takes in all was not recorded"
 
 
 def took(args):

@@ -38,13 +38,17 @@ class Lifetime(unittest.TestCase):
                         short.generate(prompt, max_tokens=1)
                     engine().text.render(prompt)
 
+            def grown() -> int:
+                before = resident()
+                work(50)
+                gc.collect()
+                return resident() - before
+
             work(20)
             gc.collect()
-            before = resident()
-            work(50)
-            gc.collect()
-            # 50 requests that stay take more than 2.5 MB of stop strings and biases; sessions more.
-            self.assertLess(resident() - before, 1 << 20)
+            # 50 requests that stay take more than 2.5 MB of stop strings and biases, every time; sessions
+            # more. The C library's heap may grow by 2 MB once.
+            self.assertLess(min(grown() for _ in range(3)), 1 << 20)
 
     def test_engines_leave_nothing(self) -> None:
         def work() -> None:

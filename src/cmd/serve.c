@@ -99,15 +99,15 @@ static fr_status take_keys(job *j, fr_error *err) {
 // Tokens of each context.
 static int context_of(const fr_cmd_args *args, const fr_engine *engine) {
     const int most = fr_engine_describe(engine)->n_ctx_train;
+    const int asked = args->slot_ctx ? args->slot_ctx : args->ctx;
     int n = args->slot_ctx ? args->slot_ctx
             : args->ctx    ? args->ctx / args->parallel
                            : USUAL_CONTEXT;
     if (n < 64) n = 64;
     if (n <= most) return n;
-    if (args->slot_ctx || args->ctx)
+    if (asked)
         fprintf(stderr, "forerun: %s %d: the model's context has %d tokens, which is taken\n",
-                args->slot_ctx ? "--slot-ctx" : "--ctx-size",
-                args->slot_ctx ? args->slot_ctx : args->ctx, most);
+                args->slot_ctx ? "--slot-ctx" : "--ctx-size", asked, most);
     return most;
 }
 

@@ -341,6 +341,10 @@ json_t *fr_ask_timings(const fr_choice *c) {
     return timings(job, reused, known - reused, 1e3 * reading_of(job), 1e3 * writing_of(job));
 }
 
+void fr_ask_add_seed(const fr_ask *ask, json_t *doc) {
+    json_object_set_new(doc, "seed", json_integer((json_int_t)ask->request.sampling.seed));
+}
+
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read) {
     const fr_job *job = &c->job;
     const int read = n_read - job->n_reused;

@@ -75,6 +75,7 @@ const char *fr_ask_stop_string(const fr_choice *c);
 json_t *fr_ask_usage(const fr_ask *ask);                   // of all choices
 int fr_ask_thought(const fr_ask *ask, const fr_choice *c); // tokens of thinking
 json_t *fr_ask_timings(const fr_choice *c);                // llama.cpp's
+void fr_ask_add_seed(const fr_ask *ask, json_t *doc);
 // Adds llama.cpp's "prompt_progress" and "timings" to an event while a prompt is read.
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read);
 // Appends the text of a choice's prompt.

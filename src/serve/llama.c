@@ -168,8 +168,7 @@ static void add_event(const fr_ask *ask, const fr_part *p, int from, int to, jso
         json_object_set_new(doc, "completion_probabilities", probabilities(ask, &c->job, from, to));
     if (doc && ask->request.timings_per_token)
         json_object_set_new(doc, "timings", fr_ask_timings(c));
-    if (doc && p->first && from == p->from)
-        json_object_set_new(doc, "seed", json_integer((json_int_t)ask->request.sampling.seed));
+    if (doc && p->first && from == p->from) fr_ask_add_seed(ask, doc);
     json_array_append_new(events, doc);
 }
 
@@ -213,10 +212,10 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
 
 static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     json_t *doc =
-        json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i, s:I}", "index", index, "content", "",
-                  "tokens", "stop", 0, "id_slot", ask->choice[index].job.context,
-                  "tokens_predicted", 0, "tokens_evaluated", ask->choice[index].request.n_prompt,
-                  "seed", (json_int_t)ask->request.sampling.seed);
+        json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i}", "index", index, "content", "", "tokens",
+                  "stop", 0, "id_slot", ask->choice[index].job.context, "tokens_predicted", 0,
+                  "tokens_evaluated", ask->choice[index].request.n_prompt);
+    fr_ask_add_seed(ask, doc);
     fr_ask_add_progress(doc, &ask->choice[index], n_read);
     json_array_append_new(events, doc);
 }

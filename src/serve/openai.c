@@ -17,10 +17,6 @@ static json_t *chunk(const fr_ask *ask, const char *object, json_t *choice) {
     return doc;
 }
 
-static void add_seed(const fr_ask *ask, json_t *doc) {
-    json_object_set_new(doc, "seed", json_integer((json_int_t)ask->request.sampling.seed));
-}
-
 static json_t *last_of(json_t *events) {
     return json_array_get(events, json_array_size(events) - 1);
 }
@@ -28,7 +24,7 @@ static json_t *last_of(json_t *events) {
 static json_t *with_usage(const fr_ask *ask, json_t *doc) {
     json_object_set_new(doc, "usage", fr_ask_usage(ask));
     json_object_set_new(doc, "timings", fr_ask_timings(&ask->choice[0]));
-    add_seed(ask, doc);
+    fr_ask_add_seed(ask, doc);
     return doc;
 }
 
@@ -126,7 +122,7 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     if (p->first) {
         add_chunk(ask, p->index, json_pack("{s:s, s:n}", "role", "assistant", "content"),
                   json_null(), NULL, events);
-        add_seed(ask, last_of(events)); // where the stream is cut, it can be asked for again
+        fr_ask_add_seed(ask, last_of(events)); // where the stream is cut, it can be asked for again
     }
     json_t *delta = news_of(ask, p->index), *logprobs = fr_ask_logprobs(ask, c, p->from);
     if (json_object_size(delta) || !json_is_null(logprobs)) {
@@ -140,12 +136,12 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     if (!p->last) return;
     add_chunk(ask, p->index, json_object(), json_null(), fr_ask_finish(c), events);
     add_timings(c, events);
-    add_seed(ask, last_of(events));
+    fr_ask_add_seed(ask, last_of(events));
 }
 
 static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     add_chunk(ask, index, json_object(), json_null(), NULL, events);
-    add_seed(ask, last_of(events));
+    fr_ask_add_seed(ask, last_of(events));
     fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
 }
 
@@ -201,13 +197,13 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     add_text_chunk(ask, p->index, text_of(&text), fr_ask_logprobs(ask, c, p->from),
                    p->last ? fr_ask_finish(c) : NULL, events);
     if (p->last || ask->request.timings_per_token) add_timings(c, events);
-    if (p->first || p->last) add_seed(ask, last_of(events));
+    if (p->first || p->last) fr_ask_add_seed(ask, last_of(events));
     fr_buffer_free(&text);
 }
 
 static void text_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     add_text_chunk(ask, index, json_string(""), json_null(), NULL, events);
-    add_seed(ask, last_of(events));
+    fr_ask_add_seed(ask, last_of(events));
     fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
 }
 

@@ -1,14 +1,16 @@
 """deploy/haproxy.cfg in use: requests of one conversation go to one replica, and conversations are dealt among both, whatever form they have."""
+import argparse
 import http.server
 import json
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 import urllib.request
+
+sys.path.insert(1, os.path.join(os.environ["FR_SOURCE_DIR"], "bench", "serve"))
+
+import replicas
 
 
 class Replica(http.server.BaseHTTPRequestHandler):
@@ -59,12 +61,6 @@ FORMS = {
 }
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def replica_of(port, body):
     request = urllib.request.Request("http://127.0.0.1:%d/v1/x" % port, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=60) as answer:
@@ -91,36 +87,29 @@ def turns(body):
     return {**body, "max_tokens": 5}
 
 
-def await_up(port, process):
-    for _ in range(600):
-        try:
-            return replica_of(port, {"prompt": "x"})
-        except OSError:
-            assert process.poll() is None, "haproxy ended with %s" % process.returncode
-            time.sleep(0.1)
-    sys.exit("haproxy does not answer")
+def check(port):
+    for name, form in FORMS.items():
+        bodies = [form("conversation %d, as long as what is read of it: " % i + "word " * 60, i) for i in range(16)]
+        asked = [replica_of(port, body) for body in bodies]
+        assert set(asked) == {"a", "b"}, "%s: all go to replica %s" % (name, asked[0])
+        assert asked == [replica_of(port, turns(body)) for body in bodies], "%s: another replica at the next turn" % name
 
 
-def main(config):
-    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Replica) for _ in range(2)]
-    for server in servers:
+def main():
+    servers = {name: http.server.ThreadingHTTPServer(("127.0.0.1", 0), Replica) for name in "ab"}
+    for server in servers.values():
         threading.Thread(target=server.serve_forever, daemon=True).start()
+    ports = {name: argparse.Namespace(port=server.server_port) for name, server in servers.items()}
     with tempfile.TemporaryDirectory() as folder:
-        port, stats = free_port(), free_port()
-        where = {"FORERUN_ROOTLESS": "1", "FORERUN_BIND": "127.0.0.1:%d" % port, "FORERUN_STATS": "127.0.0.1:%d" % stats,
-                 "FORERUN_ADMIN": os.path.join(folder, "admin"), "FORERUN_A": "127.0.0.1:%d" % servers[0].server_port,
-                 "FORERUN_B": "127.0.0.1:%d" % servers[1].server_port}
-        with subprocess.Popen(["haproxy", "-db", "-f", config], env={**os.environ, **where}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            try:
-                await_up(port, process)
-                for name, form in FORMS.items():
-                    bodies = [form("conversation %d, as long as what is read of it: " % i + "word " * 60, i) for i in range(16)]
-                    asked = [replica_of(port, body) for body in bodies]
-                    assert set(asked) == {"a", "b"}, "%s: all go to replica %s" % (name, asked[0])
-                    assert asked == [replica_of(port, turns(body)) for body in bodies], "%s: another replica at the next turn" % name
-            finally:
-                process.terminate()
+        proxy = replicas.Proxy(argparse.Namespace(haproxy="haproxy", balance=None), folder, ports)
+        try:
+            for name in ports:
+                proxy.await_status(name, "UP")
+            check(proxy.port)
+        finally:
+            proxy.process.terminate()
+            proxy.process.wait()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

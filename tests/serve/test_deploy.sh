@@ -28,4 +28,4 @@ command -v python3 >/dev/null || {
     echo "SKIP python3 is not installed"
     exit 0
 }
-exec python3 "$FR_SOURCE_DIR/tests/serve/haproxy_names.py" "$config"
+exec python3 "$FR_SOURCE_DIR/tests/serve/haproxy_names.py"

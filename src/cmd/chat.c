@@ -30,6 +30,10 @@ static fr_status chat_open(chat *c, fr_error *err) {
     if (st) return st;
     fr_cmd_text_lend(&c->text, c->engine);
     if ((st = fr_cmd_text_template(&c->text, c->args, err))) return st;
+    if ((st = fr_talk_take_options(&c->talk, c->args, err))) return st;
+    if (c->args->system &&
+        (st = fr_talk_set_system(&c->talk, c->args->system, strlen(c->args->system), err)))
+        return st;
     if ((st = fr_cmd_session_open(&c->session, c->engine, c->args, c->args->drafter, CONTEXT, 0,
                                   err)))
         return st;
@@ -81,23 +85,58 @@ static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) 
     return st;
 }
 
+// ---------------------------------------------------------------- commands
+
+typedef enum obeyed { NO_COMMAND, OBEYED, LEAVE, FAILED } obeyed;
+
+static const char help[] =
+    "/reset starts anew, /system TEXT tells the model something before the conversation (alone: "
+    "no more), /exit or Ctrl-D leaves, Ctrl-C stops an answer, /help shows this. A message of "
+    "several lines is pasted, or stands between two \"\"\". All else is sent, also where it "
+    "begins with a slash.\n";
+
+// The line is the word alone.
 static bool is_line(const char *line, size_t n, const char *word) {
     return strlen(word) == n && !memcmp(line, word, n);
 }
 
-// A line that begins with '/'. False: leave.
-static bool obey(chat *c, const char *line, size_t n) {
-    if (is_line(line, n, "/exit") || is_line(line, n, "/quit")) return false;
+// What stands after "/system"; NULL: the line is another.
+static const char *system_of(const char *line, size_t n, size_t *bytes) {
+    static const char word[] = "/system";
+    size_t at = sizeof word - 1;
+    if (n < at || memcmp(line, word, at) || (n > at && !strchr(" \t\n", line[at]))) return NULL;
+    while (at < n && strchr(" \t\n", line[at]))
+        at++;
+    *bytes = n - at;
+    return line + at;
+}
+
+// Whether a person may have meant a command: one word of letters.
+static bool is_like_command(const char *line, size_t n) {
+    size_t at = 1;
+    while (at < n && line[at] != '/' && (unsigned char)line[at] > ' ')
+        at++;
+    return n > 1 && at == n && isatty(STDIN_FILENO);
+}
+
+static obeyed obey(chat *c, const char *line, size_t n, fr_error *err) {
+    size_t bytes = 0;
+    const char *system = system_of(line, n, &bytes);
+    if (is_line(line, n, "/exit") || is_line(line, n, "/quit")) return LEAVE;
+    if (system) return fr_talk_set_system(&c->talk, system, bytes, err) ? FAILED : OBEYED;
     if (is_line(line, n, "/reset")) {
-        fr_talk_drop(&c->talk, 0);
+        fr_talk_drop(&c->talk, fr_talk_has_system(&c->talk));
         fprintf(stderr, "The conversation starts anew.\n");
-    } else {
-        if (!is_line(line, n, "/help"))
-            fprintf(stderr, "%.*s: unknown. ", (int)(n > 40 ? 40 : n), line);
-        fprintf(stderr, "/reset starts anew, /exit or Ctrl-D leaves, Ctrl-C stops an answer, "
-                        "/help shows this.\n");
+        return OBEYED;
     }
-    return true;
+    const bool asks = is_line(line, n, "/help");
+    if (!asks && !is_like_command(line, n)) return NO_COMMAND;
+    if (!asks) {
+        fr_cmd_print_clean(stderr, line, n > 40 ? 40 : n);
+        fputs(": unknown. ", stderr);
+    }
+    fputs(help, stderr);
+    return OBEYED;
 }
 
 static fr_status converse(chat *c, fr_error *err) {
@@ -119,9 +158,10 @@ static fr_status converse(chat *c, fr_error *err) {
         case FR_LINE_TEXT:
             break;
         }
-        if (n && line[0] == '/') {
-            if (!obey(c, line, n)) return FR_OK;
-        } else if (n) {
+        const obeyed command = n && line[0] == '/' ? obey(c, line, n, err) : NO_COMMAND;
+        if (command == LEAVE) return FR_OK;
+        if (command == FAILED) return err->code;
+        if (n && command == NO_COMMAND) {
             const fr_status st = answer(c, line, n, err);
             // A conversation that has filled its context can go on after /reset.
             if (st && st != FR_ECONTEXT) return st;
@@ -161,6 +201,7 @@ static int run_chat(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
     FR_CMD_TEMPLATE,
+    FR_CMD_CONVERSATION,
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "-1", NULL, "tokens of one answer at most; -1 is until the end token", -1, 1 << 30, NULL},
     {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end an answer before this text; may be given many times", 0, 0, NULL},
     FR_CMD_COLOR,
@@ -172,8 +213,9 @@ const fr_cmd fr_cmd_chat = {
     {.name = "chat",
      .summary = "talk with a model",
      .about = "A conversation with line editing and history. The context is kept from answer to "
-              "answer. Ctrl-C stops an answer, Ctrl-D leaves; /help, /reset and /exit are read as "
-              "commands.\n\nThe history is kept in forerun/chat_history below $XDG_STATE_HOME.",
+              "answer. Ctrl-C stops an answer, Ctrl-D leaves; /help, /reset, /system and /exit are "
+              "read as commands. A message of several lines is pasted, or stands between two "
+              "\"\"\".\n\nThe history is kept in forerun/chat_history below $XDG_STATE_HOME.",
      .example = "forerun chat -m models/smollm2-135m.gguf",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_draft_options, &fr_cmd_chat_sampling_options,
                 &fr_cmd_quiet_options}},

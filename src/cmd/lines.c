@@ -1,6 +1,7 @@
 // lines.c — libedit where there is a terminal.
 #define _GNU_SOURCE
 #include "cmd/lines.h"
+#include "base/alloc.h"
 #include "base/path.h"
 #include "base/save.h"
 #include <errno.h>
@@ -14,22 +15,95 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>
 
 enum { HISTORY_LINES = 1000 };
+
+static const char quotes[] = "\"\"\""; // around a message of several lines
+enum { QUOTES = sizeof quotes - 1 };
 
 struct fr_lines {
     const char *prompt;
     EditLine *editor; // NULL: no terminal
     History *history;
     char path[PATH_MAX]; // of the history file; empty: none
-    fr_buffer line;
+    fr_buffer line, message;
+    bool goes_on; // a message has begun that the next line belongs to
+    bool began;   // a line was read
+    bool pastes;  // the terminal may say where a paste begins and ends
 };
 
 static char *show_prompt(EditLine *editor) {
+    static char next[] = ". ";
     fr_lines *l;
     el_get(editor, EL_CLIENTDATA, &l);
-    return (char *)(uintptr_t)l->prompt;
+    return l->goes_on ? next : (char *)(uintptr_t)l->prompt;
 }
+
+// ---------------------------------------------------------------- pasted text
+
+// A terminal puts these around what is pasted, once it is asked to; so the lines of a text come as
+// one message, and are not sent before Enter is typed.
+static const char ask_marks[] = "\033[?2004h", drop_marks[] = "\033[?2004l",
+                  paste_begins[] = "\033[200~";
+static const wchar_t paste_ends[] = L"\033[201~";
+enum { PASTE_END = sizeof paste_ends / sizeof *paste_ends - 1 };
+
+typedef struct pasted {
+    wchar_t *text;
+    size_t n, cap;
+} pasted;
+
+static bool ends_paste(const pasted *p) {
+    return p->n >= PASTE_END && !wmemcmp(p->text + p->n - PASTE_END, paste_ends, PASTE_END);
+}
+
+// Line ends as Enter gives them, CR, or both characters, become newlines; those at the end go.
+static void mend_newlines(pasted *p) {
+    size_t n = 0;
+    wchar_t before = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const wchar_t c = p->text[i];
+        if (c != L'\n' || before != L'\r') p->text[n++] = c == L'\r' ? L'\n' : c;
+        before = c;
+    }
+    while (n && p->text[n - 1] == L'\n')
+        n--;
+    p->text[p->n = n] = 0;
+}
+
+// The function that paste_begins is bound to: all up to the other mark goes into the line.
+static unsigned char take_paste(EditLine *editor, int key) {
+    pasted p = {0};
+    (void)key;
+    while (!ends_paste(&p)) {
+        wchar_t c;
+        if (!fr_list_reserve((void **)&p.text, &p.cap, p.n, 2, sizeof *p.text) ||
+            el_wgetc(editor, &c) != 1) {
+            fr_free(p.text);
+            return CC_ERROR;
+        }
+        p.text[p.n++] = c;
+    }
+    p.n -= PASTE_END;
+    mend_newlines(&p);
+    const bool taken = !p.n || !el_winsertstr(editor, p.text);
+    fr_free(p.text);
+    return taken ? CC_REFRESH : CC_ERROR;
+}
+
+static void expect_pastes(fr_lines *l) {
+    const char *terminal = getenv("TERM");
+    el_set(l->editor, EL_ADDFN, "forerun-paste", "Take what is pasted", take_paste);
+    el_set(l->editor, EL_BIND, paste_begins, "forerun-paste", NULL);
+    l->pastes = terminal && strcmp(terminal, "dumb") != 0;
+}
+
+static void tell_terminal(const fr_lines *l, const char *what) {
+    if (l->pastes) fr_cmd_write(what, strlen(what));
+}
+
+// ---------------------------------------------------------------- opening
 
 // The history's path; makes its folders. The history is private, so its own folder is the user's
 // alone.
@@ -83,6 +157,7 @@ static bool open_editor(fr_lines *l) {
     find_history(l);
     if (l->path[0]) history(l->history, &event, H_LOAD, l->path);
     el_source(l->editor, NULL); // the user's ~/.editrc
+    expect_pastes(l);
     // What is typed or pasted between two lines waits for the next one. The terminal's own line
     // editing would drop all but 4095 bytes of it, the end of the line too, and show it amid an
     // answer. libedit leaves it only after the prompt is shown.
@@ -150,6 +225,7 @@ void fr_lines_close(fr_lines *l) {
     if (l->history) history_end(l->history);
     if (l->editor) el_end(l->editor);
     fr_buffer_free(&l->line);
+    fr_buffer_free(&l->message);
     free(l);
 }
 
@@ -157,7 +233,9 @@ static fr_line read_edited(fr_lines *l, const char **text, size_t *bytes) {
     HistEvent event;
     int n = 0;
     errno = 0;
+    tell_terminal(l, ask_marks);
     const char *line = el_gets(l->editor, &n);
+    tell_terminal(l, drop_marks);
     clearerr(stdout); // an interrupt may have cut a prompt short
     if (fr_cmd_interrupted()) return FR_LINE_INTERRUPTED;
     if (!line || n <= 0) return FR_LINE_END;
@@ -168,13 +246,49 @@ static fr_line read_edited(fr_lines *l, const char **text, size_t *bytes) {
     return FR_LINE_TEXT;
 }
 
-fr_line fr_lines_read(fr_lines *l, const char **text, size_t *bytes, fr_error *err) {
+static fr_line read_line(fr_lines *l, const char **text, size_t *bytes, fr_error *err) {
     if (l->editor) return read_edited(l, text, bytes);
     bool more;
     const fr_status st = fr_cmd_read_line(&l->line, stdin, "standard input", &more, err);
     if (st == FR_EINTR) return FR_LINE_INTERRUPTED;
     if (st) return FR_LINE_FAILED;
-    *text = l->line.data;
-    *bytes = l->line.n;
+    const size_t mark = l->began ? 0 : fr_cmd_mark(l->line.data, l->line.n);
+    l->began = true;
+    *text = l->line.data + mark;
+    *bytes = l->line.n - mark;
     return more ? FR_LINE_TEXT : FR_LINE_END;
+}
+
+static bool ends_quoted(const char *text, size_t n) {
+    return n >= QUOTES && !memcmp(text + n - QUOTES, quotes, QUOTES);
+}
+
+// Goes on with a message whose first line is what stands after its quotes. One that the input's end
+// cuts is a message too.
+static fr_line read_on(fr_lines *l, const char **text, size_t *bytes, fr_error *err) {
+    const char *more = *text;
+    size_t n = *bytes;
+    fr_line said = FR_LINE_TEXT;
+    l->message.n = 0;
+    while (said == FR_LINE_TEXT) {
+        const bool last = ends_quoted(more, n);
+        if (fr_buffer_add(&l->message, more, last ? n - QUOTES : n, err)) return FR_LINE_FAILED;
+        if (last) break;
+        said = read_line(l, &more, &n, err);
+        if (said == FR_LINE_TEXT && fr_buffer_add(&l->message, "\n", 1, err)) return FR_LINE_FAILED;
+    }
+    *text = l->message.data;
+    *bytes = l->message.n;
+    return said == FR_LINE_END ? FR_LINE_TEXT : said;
+}
+
+fr_line fr_lines_read(fr_lines *l, const char **text, size_t *bytes, fr_error *err) {
+    fr_line said = read_line(l, text, bytes, err);
+    if (said != FR_LINE_TEXT || *bytes < QUOTES || memcmp(*text, quotes, QUOTES)) return said;
+    *text += QUOTES;
+    *bytes -= QUOTES;
+    l->goes_on = true;
+    said = read_on(l, text, bytes, err);
+    l->goes_on = false;
+    return said;
 }

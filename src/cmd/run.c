@@ -1,7 +1,7 @@
 // run.c — `run`: one prompt, one answer.
 #include "base/clock.h"
 #include "cmd/lib/generate.h"
-#include "cmd/lib/text.h"
+#include "cmd/lib/talk.h"
 #include "cmd/run_answer.h"
 #include "cmd/run_request.h"
 #include "draft/registry.h"
@@ -33,27 +33,38 @@ static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) 
     const fr_status st = fr_cmd_read_file(&s->bytes, path, err);
     s->name = strcmp(path, "-") ? path : "standard input";
     s->data = s->bytes.data;
-    s->n = s->bytes.n;
+    s->n = st ? 0 : fr_cmd_without_newline(s->data, s->bytes.n); // an editor's, not the user's
     return st;
 }
 
-static fr_status encode_messages(const source *s, const fr_cmd_text *text, fr_ids *ids,
-                                 fr_error *err) {
-    fr_chat_text rendered = {0};
+static fr_status encode_messages(const source *s, const fr_talk *talk, const fr_cmd_text *text,
+                                 fr_ids *ids, fr_error *err) {
     fr_error why = {0};
-    const fr_status st =
-        fr_text_render_bytes(text->text, s->data, s->n, FR_TEXT_BOS, &rendered, ids, &why);
-    fr_chat_text_close(&rendered);
+    json_t *given = fr_json_load(s->data, s->n, &why);
+    json_t *root = given ? fr_talk_add_options(talk, given) : NULL;
+    fr_status st = given ? FR_OK : why.code;
+    if (given && !root) st = fr_fail(&why, FR_ENOMEM, "no memory");
+    if (!st) st = fr_talk_encode_json(text, root, ids, &why);
+    json_decref(root);
     // A bad file is no mistake of the command line.
     return st ? fr_fail(err, st == FR_EARG ? FR_EDATA : st, "%s: %s", s->name, why.text) : FR_OK;
 }
 
-static fr_status encode_text(const source *s, const fr_cmd_text *text, fr_ids *ids, fr_error *err) {
-    const fr_message user = {.role = {"user", 4}, .content = {s->data, s->n}};
-    fr_chat_request request = {.messages = &user, .n_messages = 1, .add_generation_prompt = true};
-    fr_chat_text rendered = {0};
-    const fr_status st = fr_text_render(text->text, &request, FR_TEXT_BOS, &rendered, ids, err);
-    fr_chat_text_close(&rendered);
+static fr_status encode_text(const source *s, fr_talk *talk, const char *system,
+                             const fr_cmd_text *text, fr_ids *ids, fr_error *err) {
+    fr_status st = fr_talk_add(talk, "user", s->data, s->n, err);
+    if (!st && system) st = fr_talk_set_system(talk, system, strlen(system), err);
+    return st ? st : fr_talk_encode(talk, text, true, ids, err);
+}
+
+static fr_status encode_talk(const source *s, const fr_cmd_args *args, const fr_cmd_text *text,
+                             fr_ids *ids, fr_error *err) {
+    fr_talk talk = {0};
+    fr_status st = fr_talk_take_options(&talk, args, err);
+    if (!st)
+        st = s->messages ? encode_messages(s, &talk, text, ids, err)
+                         : encode_text(s, &talk, args->system, text, ids, err);
+    fr_talk_free(&talk);
     return st;
 }
 
@@ -67,8 +78,7 @@ static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engin
         return fr_text_encode(text.text, s->data, s->n, FR_TEXT_BOS | FR_TEXT_CONTROL,
                               &fr_cmd_watch, ids, err);
     fr_status st = fr_cmd_text_template(&text, args, err);
-    if (!st)
-        st = s->messages ? encode_messages(s, &text, ids, err) : encode_text(s, &text, ids, err);
+    if (!st) st = encode_talk(s, args, &text, ids, err);
     fr_cmd_text_close(&text);
     return st;
 }
@@ -103,6 +113,17 @@ static int print_drafters(void) {
     return FR_EXIT_DONE;
 }
 
+// What a body or a file of messages says itself, and a text as it is has no place for.
+static int check_conversation(const fr_cmd_args *args) {
+    const char *const own = args->request ? "--request" : args->raw ? "--raw" : NULL;
+    if (args->system && args->messages)
+        return fr_cmd_usage("run", "--system: the messages of --messages have their own");
+    if (own && (args->system || args->chat_template_kwargs || args->reasoning))
+        return fr_cmd_usage("run", "--system, --chat-template-kwargs, --reasoning: not with %s",
+                            own);
+    return FR_EXIT_DONE;
+}
+
 static int check(const fr_cmd_args *args, const fr_parsed *parsed) {
     int code = fr_cmd_check("run", args);
     if (!code) code = fr_cmd_check_drafting("run", args);
@@ -110,6 +131,8 @@ static int check(const fr_cmd_args *args, const fr_parsed *parsed) {
     if ((args->prompt != NULL) + (args->file != NULL) + (args->messages != NULL) > 1)
         return fr_cmd_usage("run", "-p, -f and --messages: give one of them");
     if (args->raw && args->messages) return fr_cmd_usage("run", "--raw: messages need a template");
+    code = check_conversation(args);
+    if (code) return code;
     if (fr_option_given(&fr_cmd_run.table, parsed, "choice") && !args->request)
         return fr_cmd_usage("run", "--choice: is one of a --request");
     return FR_EXIT_DONE;
@@ -185,12 +208,13 @@ static int run_run(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
     {"prompt",        'p', FR_OPT_TEXT,   AT(prompt),     "TEXT", NULL, NULL, "the user's message", 0, 0, NULL},
-    {"file",          'f', FR_OPT_FILE,   AT(file),       "FILE", NULL, NULL, "read it from a file; '-' is standard input, which is also read when nothing is given", 0, 0, NULL},
+    {"file",          'f', FR_OPT_FILE,   AT(file),       "FILE", NULL, NULL, "read it from a file, without one newline at its end; '-' is standard input, which is also read when nothing is given", 0, 0, NULL},
     {"messages",      0,   FR_OPT_FILE,   AT(messages),   "FILE", NULL, NULL, "a conversation as JSON, in the form of the OpenAI API", 0, 0, NULL},
     {"raw",           0,   FR_OPT_FLAG,   AT(raw),        NULL, NULL, NULL, "take the text as it is, without the chat template", 0, 0, NULL},
     {"request",       0,   FR_OPT_FILE,   AT(request),    "FILE", NULL, NULL, "the body of a request to a server: OpenAI's chat or text completion, or llama.cpp's /completion; fields that it leaves out have a server's defaults; '-' is standard input", 0, 0, NULL},
     {"choice",        0,   FR_OPT_INT,    AT(choice),     "I", "0", NULL, "which of the request's answers to give: with n answers per prompt, answer I % n to prompt I / n, drawn with seed + I % n", 0, INT_MAX, NULL},
     FR_CMD_TEMPLATE,
+    FR_CMD_CONVERSATION,
     {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "256", NULL, "tokens to generate at most; -1 is until the end token", -1, 1 << 30, NULL},
     {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end before this text; may be given many times", 0, 0, NULL},
     {"ignore-eos",    0,   FR_OPT_FLAG,   AT(ignore_eos), NULL, NULL, NULL, "draw no end token", 0, 0, NULL},

@@ -129,7 +129,7 @@ static fr_api_defaults defaults_of(const fr_cmd_args *args) {
     d.sampling.repeat_penalty = (float)args->repeat_penalty;
     d.sampling.repeat_last_n = args->repeat_last_n;
     d.n_predict = args->n_predict;
-    d.no_thinking = args->reasoning == 2;
+    d.no_thinking = args->reasoning == FR_REASONING_OFF;
     return d;
 }
 
@@ -384,7 +384,7 @@ static const fr_option options[] = {
     {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", FR_OPT_DIGITS(FR_PROMPT_SHARE), NULL, "how long a pass may take that reads prompts while other answers are written, in plain passes: less keeps those smoother, more reads prompts sooner", 1, 1000, NULL},
     {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several, with commas, the alphabetically first", 0, 0, NULL},
     {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
-    {"reasoning",    0,   FR_OPT_ENUM,   AT(reasoning),    NULL, "auto", NULL, "thinking, where a request does not set it: 'off' tells the template so, and closes thinking that the template begins; 'auto' and 'on' tell it that thinking is wanted", 0, 0, "auto|on|off"},
+    FR_CMD_REASONING(", where a request does not set it", "'auto' and 'on' tell"),
     {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "add a field __verbose to chat answers: the prompt and how the answer was made", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};

@@ -295,11 +295,13 @@ static fr_status optional_flag(const json_t *root, const char *key, bool *out, f
     return FR_OK;
 }
 
-static fr_status make_variables(const builder *b, const json_t *root) {
+static fr_status make_variables(const builder *b, const json_t *root, fr_chat_request *request) {
     json_t *more = json_object_get(root, "chat_template_kwargs");
+    const json_t *variable = json_object_get(more, "enable_thinking");
     bool thinking = true;
     const fr_status st = optional_flag(root, "enable_thinking", &thinking, b->err);
     if (st) return st;
+    request->no_thinking = variable ? json_is_false(variable) : !thinking;
     if (!thinking) fr_jinja_set(b->v, "enable_thinking", fr_jinja_bool(false));
     if (!more || json_is_null(more)) return FR_OK;
     if (!json_is_object(more))
@@ -356,7 +358,7 @@ fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat
     const builder b = {out->request.values, takes, err};
     if (!json_is_array(root) && !json_is_object(root))
         return fr_fail(err, FR_EARG, "messages: expected a list, or an object with \"messages\"");
-    if (json_is_object(root)) st = make_variables(&b, root);
+    if (json_is_object(root)) st = make_variables(&b, root, &out->request);
     fr_jinja_set(b.v, "tools", fr_jinja_none());
     if (!st) st = make_documents(&b, root);
     if (!st) st = make_messages(&b, json_is_array(root) ? root : json_object_get(root, "messages"));

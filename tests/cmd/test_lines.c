@@ -233,13 +233,48 @@ static void every_script_can_be_typed(void **state) {
         unlink(history);
         setenv("LC_ALL", locales[i], 1);
         open_chat();
-        type_command("/h\u00e9llo \u4f60\u597d \u0416\U0001f600\r");
+        type_command("/h\u00e9llo\u4f60\u597d\u0416\U0001f600\r");
         close_chat();
         // The prompt's line, as it is kept: what the terminal showed is told anew as it is typed.
-        if (!strstr(history_text(), "/h\u00e9llo\\040\u4f60\u597d\\040\u0416\U0001f600"))
+        if (!strstr(history_text(), "/h\u00e9llo\u4f60\u597d\u0416\U0001f600"))
             fail_msg("%s: %s", locales[i], history_text());
     }
     unsetenv("LC_ALL");
+}
+
+// A terminal says where what is pasted begins and ends; Enter sends all of it.
+static void what_is_pasted_is_one_message(void **state) {
+    static const char paste[] = "\033[200~hello\rst\ned\u00e9\n\033[201~";
+    (void)state;
+    unlink(history);
+    open_chat();
+    type(paste, sizeof paste - 1, PATIENCE);
+    type("\r", 1, PATIENCE);
+    wait_for("ed\u00e9");
+    wait_for("\033[?2004l");
+    t.n = 0;
+    kill(t.chat, SIGINT); // its answer, unless that has ended
+    wait_for("\033[?2004h");
+    close_chat();
+    assert_string_equal(history_text(), "_HiStOrY_V2_\nhello\\012st\\012ed\u00e9\\012\n");
+}
+
+static void the_terminal_is_asked_to_mark_pastes_while_a_line_is_typed(void **state) {
+    (void)state;
+    open_chat();
+    type_command("/one\r");
+    const char *asked = strstr(t.said, "\033[?2004l");
+    assert_non_null(asked);
+    wait_for("\033[?2004h");
+    close_chat();
+}
+
+static void help_says_how_to_send_several_lines(void **state) {
+    (void)state;
+    open_chat();
+    type("/help\r", 6, PATIENCE);
+    wait_for("\"\"\"");
+    close_chat();
 }
 
 static void a_full_disk_costs_no_history(void **state) {
@@ -298,6 +333,9 @@ int main(void) {
         cmocka_unit_test(a_history_that_is_none_is_no_error),
         cmocka_unit_test(lines_are_kept_as_they_come),
         cmocka_unit_test(every_script_can_be_typed),
+        cmocka_unit_test(what_is_pasted_is_one_message),
+        cmocka_unit_test(the_terminal_is_asked_to_mark_pastes_while_a_line_is_typed),
+        cmocka_unit_test(help_says_how_to_send_several_lines),
         cmocka_unit_test(a_full_disk_costs_no_history),
         cmocka_unit_test(an_interrupt_does_not_end_the_chat),
         cmocka_unit_test(a_sigterm_ends_the_chat),

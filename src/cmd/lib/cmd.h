@@ -18,7 +18,7 @@ enum { FR_EXIT_DONE = 0, FR_EXIT_FAILED = 1, FR_EXIT_USAGE = 2, FR_EXIT_INTERRUP
 typedef struct fr_cmd_args {       // the values of all options of all commands
     const fr_error *model_missing; // why `model` is no file (fr_cmd_model); NULL: it is one
     const char *model, *prompt, *file, *messages, *drafter, *tree, *accept, *ids;
-    const char *chat_template, *chat_template_file;
+    const char *chat_template, *chat_template_file, *chat_template_kwargs, *system;
     const char *drafters, *rows, *contexts, *plot, *prompts, *man_dir, *report, *tree_sizes;
     const char *output, *capture, *data,
         *taps; // what is written; a folder of shards; training data
@@ -113,6 +113,16 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
         .help = "acceptance rule: 'exact' gives the bytes of plain decoding, and serve has no "    \
                 "other; 'rejection' its distribution, 'typical[:EPSILON,DELTA]' neither"           \
     }
+// --reasoning, with what it says beside `auto`.
+enum { FR_REASONING_AUTO, FR_REASONING_ON, FR_REASONING_OFF };
+#define FR_CMD_REASONING(where, on)                                                                \
+    {                                                                                              \
+        .name = "reasoning", .kind = FR_OPT_ENUM, .offset = offsetof(fr_cmd_args, reasoning),      \
+        .unset = "auto",                                                                           \
+        .help = "thinking" where ": 'off' tells the template so, and closes thinking that the "    \
+                "template begins; " on " it that thinking is wanted",                              \
+        .values = "auto|on|off"                                                                    \
+    }
 const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...
 const char *fr_cmd_kv_type(const fr_cmd_args *args); // "f16", "q8_0", ...
 fr_kv_type fr_cmd_kv_kind(const fr_cmd_args *args);  // the same as kernels name it
@@ -165,11 +175,16 @@ bool fr_cmd_interrupted(void);
 extern const fr_watch fr_cmd_watch; // wants everything until then
 
 // ---------------------------------------------------------------- input.c
-// The whole of a file, "-" meaning stdin, unpacked where gzip packed it, of at most FR_INPUT_MAX
-// bytes. FR_EIO, FR_ENOMEM, FR_EDATA.
+// The whole of a text file, "-" meaning stdin, of at most FR_INPUT_MAX bytes: unpacked where gzip
+// packed it, as UTF-8 where it is marked as UTF-16, and without a byte order mark. FR_EIO,
+// FR_ENOMEM, FR_EDATA.
 #define FR_INPUT_MAX ((size_t)1 << 30)
 fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err);
-// The next line without its newline, of at most FR_INPUT_MAX bytes; *more false at the end.
+// Bytes of the mark that a text in UTF-8 begins with; 0: it has none.
+size_t fr_cmd_mark(const char *text, size_t n);
+// The length without one newline at the end, LF or CR LF.
+size_t fr_cmd_without_newline(const char *text, size_t n);
+// The next line without its newline, LF or CR LF, of at most FR_INPUT_MAX bytes; *more false at the end.
 fr_status fr_cmd_read_line(fr_buffer *line, FILE *in, const char *name, bool *more, fr_error *err);
 // Numbers "1,2,3" of min..max; at most `room`. FR_EARG names `what`.
 fr_status fr_cmd_numbers(const char *text, const char *what, int min, int max, int32_t *out,

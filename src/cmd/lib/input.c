@@ -1,6 +1,7 @@
 // input.c — files, lines and lists of numbers.
 #include "cmd/lib/cmd.h"
 #include <errno.h>
+#include <iconv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -42,6 +43,51 @@ static fr_status unpack(fr_buffer *bytes, const char *name, fr_error *err) {
     return FR_OK;
 }
 
+// Text that Windows wrote as UTF-16, which a mark at its beginning tells, as UTF-8.
+static fr_status from_utf16(fr_buffer *bytes, const char *name, fr_error *err) {
+    fr_buffer out = {0};
+    char *from = bytes->data;
+    size_t left = bytes->n;
+    // Two bytes become three at most.
+    fr_status st = reserve(&out, bytes->n / 2 * 3 + 4, name, err);
+    const iconv_t set = st ? (iconv_t)-1 : iconv_open("UTF-8", "UTF-16");
+    if (!st && set == (iconv_t)-1)
+        st = fr_fail(err, FR_EUNSUP, "%s: UTF-16 is not known here", name);
+    if (st) {
+        fr_buffer_free(&out);
+        return st;
+    }
+    char *to = out.data;
+    size_t room = out.cap - 1;
+    const bool whole = iconv(set, &from, &left, &to, &room) != (size_t)-1 && !left;
+    iconv_close(set);
+    out.n = (size_t)(to - out.data);
+    fr_buffer_free(bytes);
+    *bytes = out;
+    return whole ? FR_OK : fr_fail(err, FR_EDATA, "%s: begins as UTF-16 and goes on as none", name);
+}
+
+// Editors of Windows begin a text with a mark, which is no part of it.
+static fr_status drop_mark(fr_buffer *bytes, const char *name, fr_error *err) {
+    const bool wide = bytes->n >= 2 &&
+                      (!memcmp(bytes->data, "\xff\xfe", 2) || !memcmp(bytes->data, "\xfe\xff", 2));
+    const size_t mark = fr_cmd_mark(bytes->data, bytes->n);
+    if (wide) return from_utf16(bytes, name, err);
+    if (!mark) return FR_OK;
+    bytes->n -= mark;
+    memmove(bytes->data, bytes->data + mark, bytes->n);
+    return FR_OK;
+}
+
+size_t fr_cmd_mark(const char *text, size_t n) {
+    return n >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
+size_t fr_cmd_without_newline(const char *text, size_t n) {
+    if (!n || text[n - 1] != '\n') return n;
+    return n - 1 - (n > 1 && text[n - 2] == '\r');
+}
+
 fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err) {
     const bool standard = !strcmp(path, "-");
     const char *name = standard ? "standard input" : path;
@@ -66,6 +112,7 @@ fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err) {
     }
     if (!standard) fclose(f);
     if (!st) st = unpack(out, name, err);
+    if (!st) st = drop_mark(out, name, err);
     if (st)
         fr_buffer_free(out);
     else
@@ -91,6 +138,7 @@ fr_status fr_cmd_read_line(fr_buffer *line, FILE *in, const char *name, bool *mo
         if (c == '\n') break;
         line->data[line->n++] = (char)c;
     }
+    line->n -= line->n && line->data[line->n - 1] == '\r';
     line->data[line->n] = 0;
     return FR_OK;
 }

@@ -42,6 +42,23 @@ void fr_cmd_text_help(void);
         "chat-template-file", 0, FR_OPT_FILE, offsetof(fr_cmd_args, chat_template_file), "FILE",   \
             NULL, NULL, "a chat template (Jinja) that takes the place of the model's", 0, 0, NULL  \
     }
+// What commands that hold one conversation have besides (talk.h): its variables and its beginning.
+#define FR_CMD_CONVERSATION                                                                        \
+    {"chat-template-kwargs",                                                                       \
+     0,                                                                                            \
+     FR_OPT_TEXT,                                                                                  \
+     offsetof(fr_cmd_args, chat_template_kwargs),                                                  \
+     "JSON",                                                                                       \
+     NULL,                                                                                         \
+     NULL,                                                                                         \
+     "variables for the chat template, as '{\"enable_thinking\": false}'",                         \
+     0,                                                                                            \
+     0,                                                                                            \
+     NULL},                                                                                        \
+        FR_CMD_REASONING("", "'on' tells"), {                                                      \
+        "system", 0, FR_OPT_TEXT, offsetof(fr_cmd_args, system), "TEXT", NULL, NULL,               \
+            "what the model is told before the conversation", 0, 0, NULL                           \
+    }
 
 json_t *fr_cmd_json_ids(const int32_t *ids, size_t n);
 // Ids from a JSON array of whole numbers, appended. FR_EDATA.

@@ -5,7 +5,11 @@ import { make } from "./dom.js";
 export const DEPTH = 16; // of lists, quotes and emphasis within each other
 
 const PUNCTUATION = /[!-/:-@[-`{-~]/;
-const URL_AT = /https?:\/\/[^\s<>"'`]+/y;
+const URL_AT = /https?:\/\/[^\s<>"'`]{1,2000}/y;
+const AFTER_URL = ".,;:!?*_~]"; // at its end these are the sentence's
+
+// A pattern that tries no place twice, since what a lookahead has taken it does not give back.
+const LINK = /\((?=(\s*))\1(?:<([^<>\n]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/y;
 
 // Adds what the lines hold to `parent`.
 export function inline(parent, lines, put, depth) {
@@ -17,9 +21,13 @@ export function inline(parent, lines, put, depth) {
     text += l.text;
   }
   const place = (i) => {
-    let k = starts.length - 1;
-    while (k > 0 && starts[k][0] > i) k--;
-    return starts[k][1] + i - starts[k][0];
+    let low = 0, high = starts.length - 1;
+    while (low < high) {
+      const mid = (low + high + 1) >> 1;
+      if (starts[mid][0] > i) high = mid - 1;
+      else low = mid;
+    }
+    return starts[low][1] + i - starts[low][0];
   };
   const plain = (to, i, end) => {
     while (i < end) {
@@ -80,10 +88,9 @@ function link(s, i, end) {
     else if (s[k] === "]" && !--depth) break;
   }
   if (k >= far || s[k + 1] !== "(") return null;
-  const m = /\(\s*(?:<([^<>\n]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)/y;
-  m.lastIndex = k + 1;
-  const found = m.exec(s);
-  return found && m.lastIndex <= end ? { from: i + 1, to: k, url: found[1] ?? found[2], end: m.lastIndex } : null;
+  LINK.lastIndex = k + 1;
+  const found = LINK.exec(s);
+  return found && LINK.lastIndex <= end ? { from: i + 1, to: k, url: found[2] ?? found[3], end: LINK.lastIndex } : null;
 }
 
 // ---- what may stand at a place i of a line: each adds it and returns where it ends; where there is
@@ -123,7 +130,7 @@ function linked(line, i) {
 }
 
 function bracketed(line, i) {
-  const m = /<((?:https?:\/\/|mailto:)[^\s<>]+)>/y;
+  const m = /<((?:https?:\/\/|mailto:)[^\s<>]{1,2000})>/y;
   m.lastIndex = i;
   const found = m.exec(line.s), next = m.lastIndex, url = found && next <= line.end && safe(found[1]);
   return url ? line.add(i, anchor(url), (a) => line.plain(a, i + 1, next - 1), next) : i + 1;
@@ -134,7 +141,8 @@ function bare(line, i) {
   if (isWord(s[i - 1]) || depth >= DEPTH || !s.startsWith("http", i)) return i + 1;
   URL_AT.lastIndex = i;
   const found = URL_AT.exec(s);
-  let url = found ? found[0].slice(0, end - i).replace(/[.,;:!?*_~\]]+$/, "") : "";
+  let url = found ? found[0].slice(0, end - i) : "";
+  while (url && AFTER_URL.includes(url[url.length - 1])) url = url.slice(0, -1);
   if (url.endsWith(")") && !url.includes("(")) url = url.slice(0, -1);
   if (!url || !safe(url)) return i + 4;
   const next = i + url.length;

@@ -6,12 +6,14 @@
 import { make, stamp } from "./dom.js";
 import { inline, DEPTH } from "./inline.js";
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*$/;
+// No pattern here tries a text twice, so that every line costs its length, whatever it holds.
+const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+|$)/;
 const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( *)([-*+]|\d{1,9}[.)])( +|$)/;
-const DASHES = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+const DASHES = /^:?-+:?$/; // a cell under a table's heading
+const COLUMNS = 100, CELLS = 20000; // of a table, empty ones too; what is beyond is text
 
 const isBlank = (line) => !/\S/.test(line.text);
 const cut = (line, n) => ({ text: line.text.slice(n), at: line.at + n });
@@ -27,22 +29,34 @@ function linesOf(source) {
   return lines;
 }
 
+// The mark and the word of a line that begins code; null: it does not.
+function fence(text) {
+  const m = text.match(FENCE), rest = m ? text.slice(m[0].length) : "";
+  return m && !rest.includes("`") ? { mark: m[1], word: rest.trim().split(/\s/, 1)[0] } : null;
+}
+
+// Whether the line ends code that such a mark began.
+function endsCode(text, mark) {
+  const t = text.trimEnd(), m = t.match(FENCE);
+  return m !== null && m[1][0] === mark[0] && m[1].length >= mark.length && m[0].length === t.length;
+}
+
 function isTable(lines, i) {
-  return i + 1 < lines.length && lines[i].text.includes("|") && lines[i + 1].text.includes("-") &&
-    DASHES.test(lines[i + 1].text) && cells(lines[i]).length === cells(lines[i + 1]).length;
+  if (i + 1 >= lines.length || !lines[i].text.includes("|") || !/^[ \t|:-]+$/.test(lines[i + 1].text)) return false;
+  const under = cells(lines[i + 1]);
+  return under.length <= COLUMNS && under.every((c) => DASHES.test(c.text)) && cells(lines[i]).length === under.length;
 }
 
 function beginsBlock(lines, i) {
   const t = lines[i].text;
-  return FENCE.test(t) || HEADING.test(t) || RULE.test(t) || QUOTE.test(t) || ITEM.test(t) || isTable(lines, i);
+  return fence(t) || HEADING.test(t) || RULE.test(t) || QUOTE.test(t) || ITEM.test(t) || isTable(lines, i);
 }
 
 // ---- blocks: where each ends, and what is made of it
 
 function fenceEnd(lines, i) {
-  const mark = lines[i].text.match(FENCE)[1];
-  const close = new RegExp("^ {0,3}" + (mark[0] === "`" ? "`" : "~") + "{" + mark.length + ",}[ \\t]*$");
-  for (let k = i + 1; k < lines.length; k++) if (close.test(lines[k].text)) return k + 1;
+  const { mark } = fence(lines[i].text);
+  for (let k = i + 1; k < lines.length; k++) if (endsCode(lines[k].text, mark)) return k + 1;
   return lines.length;
 }
 
@@ -76,8 +90,9 @@ function paragraphEnd(lines, i) {
 }
 
 function tableEnd(lines, i) {
+  const most = i + Math.floor(CELLS / cells(lines[i]).length);
   let k = i + 2;
-  while (k < lines.length && lines[k].text.includes("|") && !isBlank(lines[k])) k++;
+  while (k < lines.length && k < most && lines[k].text.includes("|") && !isBlank(lines[k])) k++;
   return k;
 }
 
@@ -89,7 +104,7 @@ function blocksOf(lines) {
     let type;
     end = i + 1;
     if (isBlank(lines[i])) continue;
-    if (FENCE.test(t)) { type = code; end = fenceEnd(lines, i); }
+    if (fence(t)) { type = code; end = fenceEnd(lines, i); }
     else if (HEADING.test(t)) type = heading;
     else if (RULE.test(t)) type = rule;
     else if (QUOTE.test(t)) { type = quote; end = quoteEnd(lines, i); }
@@ -115,11 +130,19 @@ function paragraph(lines, put, depth) {
   return p;
 }
 
+// A heading's text without the marks that may close it.
+function withoutMarks(text) {
+  const t = text.trimEnd();
+  let end = t.length;
+  while (end && t[end - 1] === "#") end--;
+  return end && !/\s/.test(t[end - 1]) ? t : t.slice(0, end).trimEnd();
+}
+
 function heading(lines, put, depth) {
   const m = lines[0].text.match(HEADING);
   const h = make("h" + Math.min(6, m[1].length + 1)); // the page's own title is h1
   const rest = cut(lines[0], m[0].length);
-  inline(h, [{ text: rest.text.replace(/[ \t]+#*[ \t]*$/, ""), at: rest.at }], put, depth);
+  inline(h, [{ text: withoutMarks(rest.text), at: rest.at }], put, depth);
   return h;
 }
 
@@ -132,11 +155,10 @@ function quote(lines, put, depth) {
 }
 
 function code(lines, put) {
-  const m = lines[0].text.match(FENCE), box = stamp("t-code"), into = box.querySelector("code");
-  const close = lines.length > 1 && fenceEnd(lines, 0) === lines.length &&
-    new RegExp("^ {0,3}[" + m[1][0] + "]{" + m[1].length + ",}[ \\t]*$").test(lines[lines.length - 1].text);
+  const begun = fence(lines[0].text), box = stamp("t-code"), into = box.querySelector("code");
+  const close = lines.length > 1 && fenceEnd(lines, 0) === lines.length && endsCode(lines[lines.length - 1].text, begun.mark);
   const inner = lines.slice(1, close ? -1 : undefined), in0 = indent(lines[0]);
-  box.querySelector("span").textContent = m[2] || "text";
+  box.querySelector("span").textContent = begun.word || "text";
   inner.forEach((l, i) => {
     const from = Math.min(in0, indent(l));
     put(into, l.text.slice(from), l.at + from);
@@ -183,13 +205,13 @@ function item(lines, put, depth) {
 
 // The cells of a table's line; a '|' behind a '\' or in code is text.
 function cells(line) {
-  const t = line.text, out = [];
+  const t = line.text, out = [], lastTick = t.lastIndexOf("`");
   let from = t.length - t.trimStart().length, end = t.trimEnd().length, ticks = false;
   if (t[from] === "|") from++;
   if (end > from && t[end - 1] === "|" && t[end - 2] !== "\\") end--;
   for (let i = from; i <= end; i++) {
     if (t[i] === "`") ticks = !ticks;
-    if (i < end && (t[i] !== "|" || t[i - 1] === "\\" || (ticks && t.indexOf("`", i) > 0))) continue;
+    if (i < end && (t[i] !== "|" || t[i - 1] === "\\" || (ticks && lastTick > i))) continue;
     const cell = { text: t.slice(from, i), at: line.at + from };
     const space = indent(cell);
     out.push({ text: cell.text.trim(), at: cell.at + space });

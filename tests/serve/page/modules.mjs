@@ -253,6 +253,37 @@ const tests = {
     assert.equal(tab.last.asked.frequency_penalty, 0.25);
   },
 
+  // A pattern that tries places again takes longer for these than any test may.
+  async any_text_is_shown_at_once() {
+    const tab = await openTab(), n = 300000, many = (text) => text.repeat(n / text.length);
+    const texts = ["```" + many("a") + "`", "```" + many(" ") + "a`", "a|b\n-" + many(" ") + "-x|-", "a|b\n" + many("- ") + "x",
+                   "a|b\n-|-\n`" + many("|"), "# " + many(" ") + "x", "# " + many("#") + "x", "http://a" + many("*") + "b",
+                   "[a](" + many(" ") + "x", "[a](b" + many(" ") + "x", many("http://"), many("<http://a"), many("* ") + "x"];
+    for (const text of texts) {
+      await tab.ask("one");
+      await tab.last.text(text);
+      await tab.last.end();
+      assert.equal(tab.texts.at(-1), text);
+      tab.chats.newChat();
+    }
+  },
+
+  async a_table_has_a_bounded_number_of_cells() {
+    const tab = await openTab();
+    const table = (columns, rows) => "|" + "a|".repeat(columns) + "\n|" + "-|".repeat(columns) + "\n" + "|b\n".repeat(rows);
+    const shown = async (text) => {
+      await tab.asked("one", text);
+      const counts = ["th", "td"].map((tag) => document.querySelectorAll("#messages " + tag).length);
+      tab.chats.newChat();
+      return counts;
+    };
+    assert.deepEqual(await shown(table(3, 4)), [3, 12]);
+    assert.deepEqual(await shown(table(4000, 20)), [0, 0]);
+    const [heads, cells] = await shown(table(100, 2000));
+    assert.equal(heads, 100);
+    assert.ok(cells > 10000 && cells <= 20000, cells);
+  },
+
   async a_question_that_does_not_fit_is_given_back() {
     const tab = await openTab();
     await tab.asked("one", "1");

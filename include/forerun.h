@@ -3,7 +3,12 @@
 // An *engine* holds one model (weights, tokenizer, chat template) and is read-only once open. A
 // *session* holds one conversation's context (KV cache, drafter, sampler) on an engine. Only one
 // thread at a time may use a session, and only one at a time may open or close sessions of an
-// engine. Handles are opaque; every `open` has a `close` that accepts NULL. Functions that can fail
+// engine. Handles are opaque; every `open` has a `close` that accepts NULL. What was opened of
+// another object is closed before it: sessions before their group, groups, sessions and texts of
+// fr_text_open_with before their engine or text. An object that is closed too early stays until the
+// last of them has gone. Within `stream`, a request's callback, the session whose text it is and
+// those of its group may be asked and cancelled; all else says FR_EARG there, a step false, and a
+// close takes effect when the callback's call ends (what runs ends, and says FR_EARG). Functions that can fail
 // return fr_status and fill *err (which may be NULL) with one sentence. The library never prints
 // and never exits.
 //

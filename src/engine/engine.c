@@ -27,10 +27,12 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
                        o.threads);
     fr_engine *e = fr_alloc_zero(sizeof *e);
     if (!e) return fr_fail(err, FR_ENOMEM, "engine: cannot get %zu bytes", sizeof *e);
+    atomic_init(&e->n_keepers, 1);
     fr_shared_open(&e->shared);
     if ((st = fr_gguf_open(&e->gguf, model_path, err))) goto fail;
     if ((st = fr_tokenizer_open(&e->tokenizer, e->gguf, err))) goto fail;
     if ((st = fr_text_lend(&e->text, e->gguf, e->tokenizer, err))) goto fail;
+    e->text->engine = e;
     fr_gguf_release_all(e->gguf); // vocabulary and merges: the tokenizer has its own copy
     if ((st = fr_pool_open(&e->pool, o.threads ? o.threads : fr_pool_default_threads(), err)))
         goto fail;
@@ -48,8 +50,12 @@ fail:
     return st;
 }
 
+void fr_engine_keep(fr_engine *e) {
+    atomic_fetch_add(&e->n_keepers, 1);
+}
+
 void fr_engine_close(fr_engine *e) {
-    if (!e) return;
+    if (!e || atomic_fetch_sub(&e->n_keepers, 1) > 1) return;
     fr_free(e->profile);
     fr_shared_close(&e->shared);
     fr_model_close(&e->model);

@@ -6,10 +6,14 @@
 #include "draft/shared/shared.h"
 #include "engine/text.h"
 #include "tune/profile.h"
+#include <stdatomic.h>
 
 enum { FR_PROFILE_PATH = 4096 };
 
 struct fr_engine {
+    // The caller, until fr_engine_close, and what was opened of it and is not closed: with the last
+    // of them it goes.
+    atomic_int n_keepers;
     fr_gguf *gguf;
     fr_tokenizer *tokenizer;
     fr_text *text; // of the two
@@ -23,6 +27,8 @@ struct fr_engine {
     bool profile_found;                 // there was one for this model and machine, good or not
     unsigned unfit_packs;               // a bit of each kind: one that `auto` could not open
 };
+
+void fr_engine_keep(fr_engine *e); // one keeper more, until its fr_engine_close
 
 // Has every proposal of the session's drafter shown to `watch` (decoder.h); NULL ends it.
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);

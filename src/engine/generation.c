@@ -198,7 +198,19 @@ static fr_status open_scores(fr_session *s, const fr_request *request, fr_error 
 
 _Static_assert(sizeof(((fr_session *)0)->used) == sizeof(((fr_stats *)0)->used), "copied whole");
 
-fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *err) {
+// ---------------------------------------------------------------- calls that hand out text
+
+// What was closed within the call is freed at its end, and the call says so.
+static fr_status leave(fr_session *s, fr_status st, fr_error *err) {
+    s->work.inside = false;
+    if (!s->work.closed || s->work.holds) return st;
+    fr_session_close(s);
+    return fr_fail(err, FR_EARG, "session: it was closed within `stream`");
+}
+
+static bool step_alone(fr_session *s);
+
+static fr_status begin(fr_session *s, const fr_request *request, fr_error *err) {
     fr_generation *g = &s->run;
     if (g->begun) return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
     assert(fr_session_is_sound(s));
@@ -221,8 +233,15 @@ fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *e
     fr_decoder_begin(&s->decoder, g->request.prompt, g->request.n_prompt, &g->sampling);
     s->decoder.stats.seconds_prompt = fr_seconds() - start;
     while (!s->group && !g->over && fr_decoder_reads(&s->decoder))
-        fr_session_step(s);
+        step_alone(s);
     return FR_OK;
+}
+
+fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *err) {
+    const fr_status st = fr_session_check_free(s, err);
+    if (st) return st;
+    s->work.inside = true;
+    return leave(s, begin(s, request, err), err);
 }
 
 // ---------------------------------------------------------------- a step
@@ -293,21 +312,37 @@ void fr_generation_settle(fr_generation *g) {
     assert(fr_session_is_sound(g->s));
 }
 
-bool fr_session_step(fr_session *s) {
-    if (s->group) {
-        fr_group_step(s->group);
-    } else if (fr_generation_prepare(&s->run)) {
+static bool step_alone(fr_session *s) {
+    if (fr_generation_prepare(&s->run)) {
         fr_decoder_group_step(s->decoder.group);
         fr_generation_settle(&s->run);
     }
     return fr_session_runs(s);
 }
 
+// Of a group that stays open meanwhile; the session itself may not.
+static bool step_group(fr_session *s) {
+    fr_group *g = s->group;
+    g->n_keepers++;
+    fr_group_step(g);
+    const bool runs = fr_group_has(g, s) && fr_session_runs(s);
+    fr_group_close(g);
+    return runs;
+}
+
+bool fr_session_step(fr_session *s) {
+    if (fr_session_check_free(s, NULL)) return false;
+    if (s->group) return step_group(s);
+    s->work.inside = true;
+    const bool runs = step_alone(s);
+    return !leave(s, FR_OK, NULL) && runs;
+}
+
 bool fr_session_runs(const fr_session *s) {
     return s->run.begun && !s->run.over;
 }
 
-fr_status fr_session_end(fr_session *s, fr_error *err) {
+static fr_status end(fr_session *s, fr_error *err) {
     fr_generation *g = &s->run;
     if (!g->begun) return fr_fail(err, FR_EARG, "session: no generation has begun");
     const fr_finish finish = g->over ? s->stats.finish : FR_FINISH_INTERRUPTED;
@@ -329,14 +364,28 @@ fr_status fr_session_end(fr_session *s, fr_error *err) {
     return st;
 }
 
+fr_status fr_session_end(fr_session *s, fr_error *err) {
+    const fr_status st = fr_session_check_free(s, err);
+    if (st) return st;
+    s->work.inside = true;
+    return leave(s, end(s, err), err);
+}
+
 fr_status fr_session_generate(fr_session *s, const fr_request *request, const fr_result **out,
                               fr_error *err) {
     if (out) *out = &s->result;
-    const fr_status st = fr_session_begin(s, request, err);
+    fr_status st = fr_session_check_free(s, err);
     if (st) return st;
-    while (fr_session_step(s)) {
+    s->work.holds++;
+    st = fr_session_begin(s, request, err);
+    if (!st) {
+        while (fr_session_step(s)) {
+        }
+        st = fr_session_end(s, err);
     }
-    return fr_session_end(s, err);
+    s->work.holds--;
+    if (out && s->work.closed) *out = NULL;
+    return leave(s, st, err);
 }
 
 void fr_session_cancel(fr_session *s) {

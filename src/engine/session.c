@@ -77,7 +77,7 @@ static fr_status open_session(fr_session **out, fr_engine *e, const fr_session_o
     if (st) return st;
     fr_session *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
-    s->engine = e;
+    fr_engine_keep(s->engine = e);
     s->result = (fr_result){.text = "", .stats = &s->stats, .stopped_by = -1};
     if ((st = open_drafter(s, &o.as_given, o.n_ctx, err))) goto fail;
     if ((st = open_decoder(s, o.as_given.group, o.n_ctx, o.kv_type, err))) goto fail;
@@ -149,8 +149,24 @@ static void forget_cost(fr_session *s) {
     fr_engine_keep_profile(s->engine, &unkept); // else the next process finds out again
 }
 
+// Whether it is within a call that hands out text: its own, or its group's step.
+static bool is_at_work(const fr_session *s) {
+    return s->work.inside || (s->group && s->group->at_work);
+}
+
+fr_status fr_session_check_free(const fr_session *s, fr_error *err) {
+    if (!is_at_work(s)) return FR_OK;
+    return fr_fail(err, FR_EARG, "session: expected no call within `stream`; return from it first");
+}
+
 void fr_session_close(fr_session *s) {
     if (!s) return;
+    if (is_at_work(s) || s->work.holds) {
+        s->work.closed = true; // it goes when the call ends
+        fr_session_cancel(s);
+        return;
+    }
+    fr_engine *e = s->engine;
     forget_cost(s);
     fr_generation_close(&s->run);
     fr_free(s->tokens);
@@ -162,9 +178,13 @@ void fr_session_close(fr_session *s) {
     if (s->group) fr_group_remove(s->group, s);
     fr_drafter_close(s->drafter);
     fr_free(s);
+    fr_engine_close(e);
 }
 
 fr_status fr_session_adopt(fr_session *s, const fr_session *from, fr_error *err) {
+    fr_status st = fr_session_check_free(s, err);
+    if (!st) st = fr_session_check_free(from, err);
+    if (st) return st;
     if (s->run.begun)
         return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
     if (s->engine != from->engine)
@@ -182,6 +202,8 @@ const int32_t *fr_session_context(const fr_session *s, int *n) {
 }
 
 fr_status fr_session_forget(fr_session *s, fr_error *err) {
+    const fr_status st = fr_session_check_free(s, err);
+    if (st) return st;
     if (s->run.begun)
         return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
     fr_decoder_forget(&s->decoder);

@@ -4,6 +4,7 @@
 #include "decode/group.h"
 #include "draft/kit/draft_batch.h"
 #include "draft/shared/config.h"
+#include "engine/at_work.h"
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
@@ -32,8 +33,9 @@ typedef struct fr_generation {
 } fr_generation;
 
 struct fr_session {
-    fr_engine *engine;
-    fr_group *group; // NULL: by itself
+    fr_engine *engine; // which it keeps open
+    fr_group *group;   // NULL: by itself; else it keeps that open
+    fr_at_work work;
     fr_decoder decoder;
     fr_drafter *drafter;
     char used[FR_DRAFTER_NAME]; // as fr_stats has it
@@ -50,7 +52,9 @@ struct fr_session {
 };
 
 struct fr_group {
-    fr_engine *engine;
+    fr_engine *engine; // which it keeps open
+    int n_keepers;     // its sessions, and the caller until fr_group_close
+    bool at_work;      // within a step
     fr_decoder_group *decoders;
     fr_draft_batches batches; // of its sessions' drafters
     int n_ctx;                // most of a member
@@ -68,6 +72,9 @@ void fr_generation_close(fr_generation *g);
 // FR_EARG: the context is larger than the group's, or the group is another engine's; FR_EUNSUP: the
 // group is full.
 fr_status fr_group_add(fr_group *group, fr_session *s, int n_ctx, fr_error *err);
-void fr_group_remove(fr_group *group, fr_session *s);
+void fr_group_remove(fr_group *group, fr_session *s);          // which keeps it open no longer
+bool fr_group_has(const fr_group *group, const fr_session *s); // s may be closed
+// FR_EARG: it is called by `stream`, within a step of the session or its group.
+fr_status fr_session_check_free(const fr_session *s, fr_error *err);
 
 #endif

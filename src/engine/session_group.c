@@ -25,6 +25,7 @@ fr_status fr_group_open(fr_group **out, fr_engine *e, const fr_group_options *op
     if (st) return st;
     fr_group *g = fr_alloc_zero(sizeof *g);
     if (!g) return fr_fail(err, FR_ENOMEM, "group: cannot get %zu bytes", sizeof *g);
+    g->n_keepers = 1;
     g->engine = e;
     g->n_ctx = g->batches.n_ctx = o.n_ctx;
     if ((st = fr_decoder_group_open(&g->decoders, &e->model, o.n_ctx, err))) {
@@ -33,6 +34,7 @@ fr_status fr_group_open(fr_group **out, fr_engine *e, const fr_group_options *op
     }
     fr_budget_open(&g->decoders->budget, e->profile ? &e->profile->cost : NULL);
     if (o.prompt_share > 0) g->decoders->read_times = o.prompt_share;
+    fr_engine_keep(e);
     *out = g;
     return FR_OK;
 }
@@ -42,14 +44,18 @@ const fr_group_pass *fr_group_last(const fr_group *g) {
 }
 
 void fr_group_close(fr_group *g) {
-    if (!g) return;
+    if (!g || --g->n_keepers) return;
+    fr_engine *e = g->engine;
     fr_decoder_group_close(g->decoders);
     fr_free(g);
+    fr_engine_close(e);
 }
 
 fr_status fr_group_add(fr_group *g, fr_session *s, int n_ctx, fr_error *err) {
     if (g->engine != s->engine)
         return fr_fail(err, FR_EARG, "session: expected a group of the same engine");
+    if (g->at_work)
+        return fr_fail(err, FR_EARG, "session: no session joins a group within its step");
     if (n_ctx > g->n_ctx)
         return fr_fail(err, FR_EARG,
                        "session: expected a context of at most the group's %d tokens, "
@@ -58,6 +64,7 @@ fr_status fr_group_add(fr_group *g, fr_session *s, int n_ctx, fr_error *err) {
     if (g->n_sessions == FR_GROUP_MEMBERS)
         return fr_fail(err, FR_EUNSUP, "group: expected at most %d sessions", FR_GROUP_MEMBERS);
     g->session[g->n_sessions++] = s;
+    g->n_keepers++;
     s->group = g;
     return FR_OK;
 }
@@ -67,9 +74,23 @@ void fr_group_remove(fr_group *g, fr_session *s) {
     for (int i = 0; i < g->n_sessions; i++)
         if (g->session[i] != s) g->session[n++] = g->session[i];
     g->n_sessions = n;
+    fr_group_close(g);
 }
 
-bool fr_group_step(fr_group *g) {
+// ---------------------------------------------------------------- a step
+
+// Sessions that were closed within the step.
+static void close_deferred(fr_group *g) {
+    for (int i = 0; i < g->n_sessions;) {
+        fr_session *s = g->session[i];
+        if (s->work.closed && !s->work.holds)
+            fr_session_close(s); // which takes it out
+        else
+            i++;
+    }
+}
+
+static bool step(fr_group *g) {
     fr_session *taking[FR_GROUP_MEMBERS];
     int n = 0;
     bool more = false;
@@ -84,4 +105,27 @@ bool fr_group_step(fr_group *g) {
         more |= !taking[i]->run.over;
     }
     return more;
+}
+
+static bool is_free(const fr_group *g) {
+    for (int i = 0; i < g->n_sessions; i++)
+        if (g->session[i]->work.inside) return false;
+    return !g->at_work;
+}
+
+bool fr_group_step(fr_group *g) {
+    if (!is_free(g)) return false;
+    g->n_keepers++; // until the end of the step
+    g->at_work = true;
+    const bool more = step(g);
+    g->at_work = false;
+    close_deferred(g);
+    fr_group_close(g);
+    return more;
+}
+
+bool fr_group_has(const fr_group *g, const fr_session *s) {
+    for (int i = 0; i < g->n_sessions; i++)
+        if (g->session[i] == s) return true;
+    return false;
 }

@@ -1,7 +1,7 @@
 // text.c — opening a model's text side and describing it. The template is opened along with it; one
 // that is missing or broken is no error until a conversation is to be put through it.
-#include "engine/text.h"
 #include "base/alloc.h"
+#include "engine/engine.h"
 #include <string.h>
 
 static fr_status describe(fr_text *t, fr_error *err) {
@@ -92,7 +92,10 @@ static fr_status fill(fr_text *t, fr_error *err) {
 
 static fr_text *new_text(fr_error *err) {
     fr_text *t = fr_alloc_zero(sizeof *t);
-    if (!t) fr_fail(err, FR_ENOMEM, "text: cannot get %zu bytes", sizeof *t);
+    if (!t)
+        fr_fail(err, FR_ENOMEM, "text: cannot get %zu bytes", sizeof *t);
+    else
+        atomic_init(&t->n_keepers, 1);
     return t;
 }
 
@@ -123,6 +126,14 @@ fr_status fr_text_open(fr_text **out, const char *model_path, fr_error *err) {
     return st;
 }
 
+// An engine's text goes with its engine.
+static void keep(fr_text *t) {
+    if (t->engine)
+        fr_engine_keep(t->engine);
+    else
+        atomic_fetch_add(&t->n_keepers, 1);
+}
+
 fr_status fr_text_open_with(fr_text **out, const fr_text *of, const char *chat_template,
                             size_t bytes, fr_error *err) {
     *out = NULL;
@@ -132,6 +143,8 @@ fr_status fr_text_open_with(fr_text **out, const fr_text *of, const char *chat_t
     t->gguf = of->gguf;
     t->tokenizer = of->tokenizer;
     t->lent = true;
+    t->of = (fr_text *)(uintptr_t)of; // only its keepers are counted
+    keep(t->of);
     fr_status st = describe(t, err);
     if (!st) st = take_chat(t, chat_template, bytes, err);
     if (!st) st = fr_text_check_chat(t, err);
@@ -143,7 +156,8 @@ fr_status fr_text_open_with(fr_text **out, const fr_text *of, const char *chat_t
 }
 
 void fr_text_close(fr_text *t) {
-    if (!t) return;
+    if (!t || atomic_fetch_sub(&t->n_keepers, 1) > 1) return;
+    fr_text *of = t->of;
     fr_chat_close(&t->chat);
     fr_chat_close(&t->tool_chat);
     fr_free(t->chat_text);
@@ -154,6 +168,11 @@ void fr_text_close(fr_text *t) {
         fr_gguf_close(t->gguf);
     }
     fr_free(t);
+    if (!of) return;
+    if (of->engine)
+        fr_engine_close(of->engine);
+    else
+        fr_text_close(of);
 }
 
 const fr_text_info *fr_text_describe(const fr_text *t) {

@@ -5,11 +5,15 @@
 #include "text/chat/chat.h"
 #include "text/tokenizer.h"
 #include "json/messages.h"
+#include <stdatomic.h>
 
 struct fr_text {
     fr_gguf *gguf;
     fr_tokenizer *tokenizer;
-    bool lent;             // the two are another's, which outlives this
+    bool lent;                // the two are another's, which outlives this:
+    struct fr_engine *engine; // ... the engine's whose text this is, or
+    fr_text *of;           // ... the text's that it was opened with, which it keeps open; or NULL
+    atomic_int n_keepers;  // the caller, until fr_text_close, and texts opened with this one
     fr_chat_template chat; // {0}: none that can be used,
     fr_error no_chat;      // ... and why
     char *chat_text;       // a copy, NUL behind it

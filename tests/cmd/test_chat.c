@@ -31,8 +31,8 @@ static int tear_down(void **state) {
 // What `chat` answers to these lines.
 static void chat(said *s, const char *more, const char *input, size_t n) {
     char line[512];
-    snprintf(line, sizeof line, "chat -m %s -t 1 -n 8 --temp 0 --drafter none --chat-template chatml %s",
-             model, more);
+    snprintf(line, sizeof line,
+             "chat -m %s -t 1 -n 8 --temp 0 --drafter none --chat-template chatml %s", model, more);
     run_with(s, line, input, n, 0, NULL);
     assert_int_equal(s->code, 0);
 }
@@ -59,8 +59,12 @@ static void lines_of_windows_are_lines(void **state) {
 
 static void a_slash_alone_makes_no_command(void **state) {
     (void)state;
-    static const char *const messages[] = {"/etc/passwd has which fields?\n", "/exit now\n", "//\n",
-                                           "/unheard\n", "/resetting\n", "/systematic\n"};
+    static const char *const messages[] = {"/etc/passwd has which fields?\n",
+                                           "/exit now\n",
+                                           "//\n",
+                                           "/unheard\n",
+                                           "/resetting\n",
+                                           "/systematic\n"};
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
         chat(&a, "", messages[i], strlen(messages[i]));
         assert_int_equal(lines_in(a.out), 1);

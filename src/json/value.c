@@ -166,9 +166,11 @@ static fr_status dump_real(fr_buffer *out, double x, fr_error *err) {
     return fr_buffer_add(out, text, strlen(text), err);
 }
 
-typedef struct style { // what stands between, and how deep values may be nested
+typedef struct
+    style { // what stands between, how deep values may be nested, and how long all may be
     const char *comma, *colon;
     int most_depth;
+    size_t most; // bytes; 0: any
 } style;
 
 static fr_status dump(fr_buffer *out, const json_t *value, const style *s, int depth,
@@ -176,6 +178,12 @@ static fr_status dump(fr_buffer *out, const json_t *value, const style *s, int d
 
 static fr_status add(fr_buffer *out, const char *text, fr_error *err) {
     return fr_buffer_add(out, text, strlen(text), err);
+}
+
+// `more` bytes at least come now.
+static fr_status check_bytes(const fr_buffer *out, size_t more, const style *s, fr_error *err) {
+    if (!s->most || (out->n <= s->most && more <= s->most - out->n)) return FR_OK;
+    return fr_fail(err, FR_EARG, "JSON: longer than %zu bytes", s->most);
 }
 
 static fr_status dump_array(fr_buffer *out, const json_t *array, const style *s, int depth,
@@ -195,7 +203,8 @@ static fr_status dump_object(fr_buffer *out, const json_t *object, const style *
     for (void *it = json_object_iter(o), *first = it; it && !st;
          it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
-        if (it != first) st = add(out, s->comma, err);
+        st = check_bytes(out, s->most ? strlen(key) : 0, s, err);
+        if (!st && it != first) st = add(out, s->comma, err);
         if (!st) st = add_json_string(out, key, strlen(key), err);
         if (!st) st = add(out, s->colon, err);
         if (!st) st = dump(out, json_object_iter_value(it), s, depth + 1, err);
@@ -221,24 +230,37 @@ static fr_status dump(fr_buffer *out, const json_t *value, const style *s, int d
                       fr_error *err) {
     if (depth > s->most_depth)
         return fr_fail(err, FR_EARG, "JSON: nested deeper than %d levels", s->most_depth);
+    const fr_status st = check_bytes(out, json_string_length(value), s, err);
+    if (st) return st;
     if (json_is_object(value)) return dump_object(out, value, s, depth, err);
     if (json_is_array(value)) return dump_array(out, value, s, depth, err);
     return dump_plain(out, value, err);
 }
 
 fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err) {
-    static const style python = {", ", ": ", FR_JSON_MAX_DEPTH};
+    static const style python = {", ", ": ", FR_JSON_MAX_DEPTH, 0};
     return dump(out, value, &python, 0, err);
 }
 
+// What was read may stand within what is written about it.
+enum { COMPACT_DEPTH = FR_JSON_MAX_NESTING + 32 };
+
 char *fr_json_compact(const json_t *value) {
-    // What was read may stand within what is written about it.
-    static const style compact = {",", ":", FR_JSON_MAX_NESTING + 32};
+    static const style compact = {",", ":", COMPACT_DEPTH, 0};
     fr_buffer out = {0};
     fr_error never;
     if (value && !dump(&out, value, &compact, 0, &never)) return out.data;
     fr_buffer_free(&out);
     return NULL;
+}
+
+bool fr_json_fits(const json_t *value, size_t most) {
+    const style within = {",", ":", COMPACT_DEPTH, most ? most : 1};
+    fr_buffer out = {0};
+    fr_error never;
+    const bool fits = value && !dump(&out, value, &within, 0, &never) && out.n <= most;
+    fr_buffer_free(&out);
+    return fits;
 }
 
 static bool too_deep(const json_t *value, int depth) {

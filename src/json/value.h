@@ -35,6 +35,9 @@ fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err);
 // no memory, or `value` is NULL.
 char *fr_json_compact(const json_t *value);
 
+// Whether that is at most so many bytes; takes no longer where it is more. NULL is not.
+bool fr_json_fits(const json_t *value, size_t most);
+
 // FR_EARG: nested deeper than FR_JSON_MAX_DEPTH.
 fr_status fr_json_check_depth(const json_t *value, fr_error *err);
 

@@ -7,16 +7,16 @@
 // ---------------------------------------------------------------- what both forms say
 
 static const char *stop_reason(const fr_choice *c) {
-    if (c->job.end != FR_JOB_STOP) return "max_tokens";
+    if (c->told.end != FR_JOB_STOP) return "max_tokens";
     if (c->answer.n_calls) return "tool_use";
     return fr_ask_stop_string(c) ? "stop_sequence" : "end_turn";
 }
 
 // Tokens that were known count apart.
 static json_t *usage_of(const fr_choice *c) {
-    return json_pack("{s:i, s:i, s:i, s:i}", "input_tokens", c->request.n_prompt - c->job.n_reused,
-                     "cache_creation_input_tokens", 0, "cache_read_input_tokens", c->job.n_reused,
-                     "output_tokens", c->job.n_tokens);
+    return json_pack("{s:i, s:i, s:i, s:i}", "input_tokens", c->request.n_prompt - c->told.n_reused,
+                     "cache_creation_input_tokens", 0, "cache_read_input_tokens", c->told.n_reused,
+                     "output_tokens", c->told.n_tokens);
 }
 
 // `content` is stolen.
@@ -70,7 +70,7 @@ static void list_block(const fr_ask *ask, fr_choice *c, json_t *content) {
 }
 
 static json_t *whole(const fr_ask *ask) {
-    static const fr_blocks words = {begin_whole, skip_piece, list_block};
+    static const fr_blocks words = {begin_whole, skip_piece, list_block, false};
     fr_choice *c = &ask->choice[0];
     json_t *content = json_array();
     fr_blocks_send(ask, c, &words, true, content);
@@ -129,13 +129,20 @@ static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
         events, json_pack("{s:s, s:i}", "type", "content_block_stop", "index", c->n_block));
 }
 
+static void begin(const fr_ask *ask, int index, json_t *events) {
+    json_t *empty = message(ask, json_array(), NULL, NULL, usage_of(&ask->choice[index]));
+    json_array_append_new(events,
+                          json_pack("{s:s, s:o}", "type", "message_start", "message", empty));
+}
+
+static void alive(const fr_ask *ask, int index, json_t *events) {
+    (void)ask, (void)index;
+    json_array_append_new(events, json_pack("{s:s}", "type", "ping"));
+}
+
 static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
-    static const fr_blocks words = {open_block, add_to_block, close_block};
+    static const fr_blocks words = {open_block, add_to_block, close_block, false};
     fr_choice *c = &ask->choice[p->index];
-    if (p->first)
-        json_array_append_new(events,
-                              json_pack("{s:s, s:o}", "type", "message_start", "message",
-                                        message(ask, json_array(), NULL, NULL, usage_of(c))));
     fr_blocks_send(ask, c, &words, p->last, events);
     if (!p->last) return;
     json_array_append_new(events, json_pack("{s:s, s:{s:s, s:s?}, s:o}", "type", "message_delta",
@@ -148,7 +155,10 @@ const fr_dialect fr_dialect_anthropic = {
     .ask = {FR_API_CHAT, "msg_", fr_api_from_anthropic, fr_api_own_of_anthropic},
     .names_events = true,
     .whole = whole,
-    .part = part};
+    .begin = begin,
+    .begins_at_once = true,
+    .part = part,
+    .alive = alive};
 
 // ---------------------------------------------------------------- a count
 

@@ -102,6 +102,7 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
                           .indent = r->indent,
                           .line_seconds = r->line_ms > 0 ? 1e-3 * (double)r->line_ms : 0};
         fr_job_open(&c->job);
+        c->told.stopped_by = c->told.context = -1;
     }
     return FR_OK;
 }
@@ -164,6 +165,7 @@ void fr_ask_close(fr_ask *ask) {
     for (int i = 0; i < ask->n; i++) {
         if (ask->choice[i].submitted) wait_for_end(&ask->choice[i].job);
         fr_job_close(&ask->choice[i].job);
+        fr_told_close(&ask->choice[i].told);
         fr_api_answer_close(&ask->choice[i].answer);
         json_decref(ask->choice[i].pieces);
         json_decref(ask->choice[i].items);
@@ -205,7 +207,8 @@ static void note_piece(fr_choice *c, const char *name, const fr_buffer *text, si
     if (!c->pieces) c->pieces = json_array();
     json_t *gained = fr_json_text(text->data + from, text->n - from);
     json_t *piece = json_pack("{s:o, s:i}", name, gained, "drafted", of->depth);
-    if (of->depth) json_object_set_new(piece, "drafter", part_name(c->job.stats.used, of->drafter));
+    if (of->depth)
+        json_object_set_new(piece, "drafter", part_name(c->told.stats.used, of->drafter));
     json_array_append_new(c->pieces, piece);
 }
 
@@ -217,7 +220,7 @@ static fr_status parse_to(fr_choice *c, size_t to, bool last, const fr_job_piece
     const size_t from = c->parsed, thought = a->thinking.n, said = a->content.n;
     fr_status st = FR_OK;
     c->parsed = to;
-    if (to > from) st = fr_api_answer_push(a, c->job.text.data + from, to - from, err);
+    if (to > from) st = fr_api_answer_push(a, c->told.text.data + from, to - from, err);
     if (!st && last) st = fr_api_answer_finish(a, err);
     if (!c->job.keep_pieces) return st;
     note_piece(c, "reasoning_content", &a->thinking, thought, of);
@@ -227,61 +230,61 @@ static fr_status parse_to(fr_choice *c, size_t to, bool last, const fr_job_piece
 
 // Why a job that has ended has no answer. What came in time is one; what a server that ends has cut
 // off is none, so that a proxy may ask another.
-static fr_status why_none(const fr_ask *ask, const fr_job *job, fr_error *err) {
-    if (job->end == FR_JOB_FAILED) {
-        *err = job->error;
+static fr_status why_none(const fr_ask *ask, const fr_told *t, fr_error *err) {
+    if (t->end == FR_JOB_FAILED) {
+        *err = t->error;
         return err->code;
     }
-    if (job->end == FR_JOB_CANCELLED)
+    if (t->end == FR_JOB_CANCELLED)
         return fr_fail(err, FR_EINTR, "the answer was %s: this server is shutting down",
-                       job->n_tokens ? "cut off" : "not begun");
-    if (job->n_tokens || job->end != FR_JOB_TIMED_OUT) return FR_OK;
+                       t->n_tokens ? "cut off" : "not begun");
+    if (t->n_tokens || t->end != FR_JOB_TIMED_OUT) return FR_OK;
     return fr_fail(err, FR_EINTR, "no answer could be begun within %g seconds; try again",
                    ask->server->timeout);
 }
 
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err) {
-    const fr_job *job = &c->job;
-    const bool ended = job->state == FR_JOB_ENDED;
-    const fr_job_piece *piece = (const void *)job->pieces.data;
-    const size_t n = job->pieces.n / sizeof *piece;
+    const fr_told *t = &c->told;
+    const bool ended = t->state == FR_JOB_ENDED;
+    const fr_job_piece *piece = (const void *)t->pieces.data;
+    const size_t n = t->pieces.n / sizeof *piece;
     static const fr_job_piece none = {0};
-    fr_status st = ended ? why_none(ask, job, err) : FR_OK;
+    fr_status st = ended ? why_none(ask, t, err) : FR_OK;
     if (st) return st;
     if (ask->request.kind != FR_API_CHAT) {
-        c->parsed = job->text.n;
+        c->parsed = t->text.n;
         return FR_OK;
     }
     for (; c->n_pieces < n && !st; c->n_pieces++)
         st = parse_to(c, piece[c->n_pieces].end, false, &piece[c->n_pieces], err);
-    return st ? st : parse_to(c, job->text.n, ended, n ? &piece[n - 1] : &none, err);
+    return st ? st : parse_to(c, t->text.n, ended, n ? &piece[n - 1] : &none, err);
 }
 
 // ---------------------------------------------------------------- parts of answers
 
 const char *fr_ask_finish(const fr_choice *c) {
-    if (c->job.end != FR_JOB_STOP) return "length";
+    if (c->told.end != FR_JOB_STOP) return "length";
     return c->answer.n_calls ? "tool_calls" : "stop";
 }
 
 const char *fr_ask_stop_string(const fr_choice *c) {
-    return c->job.stopped_by < 0 ? NULL : c->request.stop[c->job.stopped_by];
+    return c->told.stopped_by < 0 ? NULL : c->request.stop[c->told.stopped_by];
 }
 
 int fr_ask_thought(const fr_ask *ask, const fr_choice *c) {
     return fr_api_thought_tokens(&c->answer, ask->server->api.tokenizer, &ask->request.shown,
-                                 c->job.tokens, c->job.n_tokens);
+                                 c->told.tokens, c->told.n_tokens);
 }
 
 json_t *fr_ask_usage(const fr_ask *ask) {
     int prompt = 0, cached = 0, written = 0, thought = 0;
     for (int i = 0; i < ask->n; i++) {
-        const fr_job *job = &ask->choice[i].job;
-        written += job->n_tokens;
+        const fr_told *t = &ask->choice[i].told;
+        written += t->n_tokens;
         thought += fr_ask_thought(ask, &ask->choice[i]);
         if (i % ask->request.n) continue; // a prompt counts once
         prompt += ask->choice[i].request.n_prompt;
-        cached += job->stats.prompt_reused;
+        cached += t->stats.prompt_reused;
     }
     return json_pack("{s:i, s:i, s:i, s:{s:i}, s:{s:i, s:i, s:i}}", "prompt_tokens", prompt,
                      "completion_tokens", written, "total_tokens", prompt + written,
@@ -295,14 +298,14 @@ static double per(double a, double b) {
 }
 
 // Seconds of a job's parts, also while it is at work.
-static double reading_of(const fr_job *job) {
-    if (job->first_token > 0) return job->first_token - job->started;
-    return (job->ended > 0 ? job->ended : fr_seconds()) - job->started;
+static double reading_of(const fr_told *t) {
+    if (t->first_token > 0) return t->first_token - t->started;
+    return (t->ended > 0 ? t->ended : fr_seconds()) - t->started;
 }
 
-static double writing_of(const fr_job *job) {
-    if (job->first_token <= 0) return 0;
-    return (job->ended > 0 ? job->ended : fr_seconds()) - job->first_token;
+static double writing_of(const fr_told *t) {
+    if (t->first_token <= 0) return 0;
+    return (t->ended > 0 ? t->ended : fr_seconds()) - t->first_token;
 }
 
 // Seconds that plain decoding of the same tokens would take: as the measured cost of passes predicts
@@ -312,16 +315,16 @@ static double plain_seconds(const fr_stats *s) {
     return s->predicted > 0 ? s->predicted_plain * took / s->predicted : 0;
 }
 
-static json_t *timings(const fr_job *job, int reused, int read, double prompt, double wrote) {
-    const fr_stats *s = &job->stats;
-    const int later = job->n_tokens - job->n_first; // the first come with the prompt's last pass
+static json_t *timings(const fr_told *t, int reused, int read, double prompt, double wrote) {
+    const fr_stats *s = &t->stats;
+    const int later = t->n_tokens - t->n_first; // the first come with the prompt's last pass
     int64_t accepted = 0;
     for (int i = 0; i < FR_MAX_DEPTH; i++)
         accepted += s->accepted[i];
     json_t *doc =
         json_pack("{s:i, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:f, s:I, s:I, s:I}", "cache_n", reused,
                   "prompt_n", read, "prompt_ms", prompt, "prompt_per_token_ms", per(prompt, read),
-                  "prompt_per_second", per(1e3 * read, prompt), "predicted_n", job->n_tokens,
+                  "prompt_per_second", per(1e3 * read, prompt), "predicted_n", t->n_tokens,
                   "predicted_ms", wrote, "predicted_per_token_ms", per(wrote, later),
                   "predicted_per_second", per(1e3 * later, wrote), "draft_n",
                   (json_int_t)(s->rows - s->passes > 0 ? s->rows - s->passes : 0),
@@ -332,13 +335,13 @@ static json_t *timings(const fr_job *job, int reused, int read, double prompt, d
 }
 
 json_t *fr_ask_timings(const fr_choice *c) {
-    const fr_job *job = &c->job;
-    const bool ended = job->state == FR_JOB_ENDED;
-    const int reused = ended ? job->stats.prompt_reused : job->n_reused;
-    const int known = ended           ? job->stats.prompt_tokens
-                      : job->n_tokens ? c->request.n_prompt
-                                      : job->n_read;
-    return timings(job, reused, known - reused, 1e3 * reading_of(job), 1e3 * writing_of(job));
+    const fr_told *t = &c->told;
+    const bool ended = t->state == FR_JOB_ENDED;
+    const int reused = ended ? t->stats.prompt_reused : t->n_reused;
+    const int known = ended         ? t->stats.prompt_tokens
+                      : t->n_tokens ? c->request.n_prompt
+                                    : t->n_read;
+    return timings(t, reused, known - reused, 1e3 * reading_of(t), 1e3 * writing_of(t));
 }
 
 void fr_ask_add_seed(const fr_ask *ask, json_t *doc) {
@@ -346,14 +349,14 @@ void fr_ask_add_seed(const fr_ask *ask, json_t *doc) {
 }
 
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read) {
-    const fr_job *job = &c->job;
-    const int read = n_read - job->n_reused;
-    const double ms = read > 0 ? 1e3 * reading_of(job) : 0; // before the first pass nothing is
+    const fr_told *t = &c->told;
+    const int read = n_read - t->n_reused;
+    const double ms = read > 0 ? 1e3 * reading_of(t) : 0; // before the first pass nothing is
     if (!doc) return;
     json_object_set_new(doc, "prompt_progress",
                         json_pack("{s:i, s:i, s:i, s:f}", "total", c->request.n_prompt, "cache",
-                                  job->n_reused, "processed", n_read, "time_ms", ms));
-    json_object_set_new(doc, "timings", timings(&(fr_job){0}, job->n_reused, read, ms, 0));
+                                  t->n_reused, "processed", n_read, "time_ms", ms));
+    json_object_set_new(doc, "timings", timings(&(fr_told){0}, t->n_reused, read, ms, 0));
 }
 
 void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text) {
@@ -366,35 +369,47 @@ void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text) {
 static json_t *echoed_logprobs(const fr_ask *ask, const fr_choice *c) {
     fr_buffer text = {0};
     fr_ask_add_prompt(ask, c, &text);
-    json_t *list = fr_api_echoed_logprobs(
-        &(fr_api_scored){.tokenizer = ask->server->api.tokenizer,
-                         .token = c->request.prompt,
-                         .score = c->job.prompt_logprobs,
-                         .n = c->request.n_prompt,
-                         .n_top = ask->request.top_logprobs,
-                         .echoed = &text},
-        &(fr_api_scored){.token = c->job.tokens, .score = c->job.logprobs, .n = c->job.n_tokens});
+    json_t *list = fr_api_echoed_logprobs(&(fr_api_scored){.tokenizer = ask->server->api.tokenizer,
+                                                           .token = c->request.prompt,
+                                                           .score = c->told.prompt_logprobs,
+                                                           .n = c->request.n_prompt,
+                                                           .n_top = ask->request.top_logprobs,
+                                                           .echoed = &text},
+                                          &(fr_api_scored){.token = c->told.tokens,
+                                                           .score = c->told.logprobs,
+                                                           .n = c->told.n_tokens});
     fr_buffer_free(&text);
     return list;
 }
 
-// Characters of the text in front of a token, as text completions count them.
-static int offset_of(const fr_ask *ask, const fr_choice *c, int token) {
+static int prompt_characters(const fr_ask *ask, const fr_choice *c) {
     fr_buffer text = {0};
-    if (ask->request.echo) fr_ask_add_prompt(ask, c, &text);
-    const int prompt = fr_api_text_characters(text.data, text.n);
+    fr_ask_add_prompt(ask, c, &text);
+    const int n = fr_api_text_characters(text.data, text.n);
     fr_buffer_free(&text);
-    return prompt + fr_api_characters(ask->server->api.tokenizer, c->job.tokens, token);
+    return n;
 }
 
-json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from) {
-    if (ask->request.logprobs && ask->request.kind == FR_API_COMPLETION && c->job.prompt_logprobs &&
-        !from)
+// Characters of the text in front of a token, as text completions count them. What an earlier event
+// has counted is not counted again.
+static int offset_of(const fr_ask *ask, fr_choice *c, int token) {
+    if (!c->n_counted && ask->request.echo) c->characters = prompt_characters(ask, c);
+    if (token > c->n_counted) {
+        c->characters += fr_api_characters(ask->server->api.tokenizer,
+                                           c->told.tokens + c->n_counted, token - c->n_counted);
+        c->n_counted = token;
+    }
+    return c->characters;
+}
+
+json_t *fr_ask_logprobs(const fr_ask *ask, fr_choice *c, int from) {
+    if (ask->request.logprobs && ask->request.kind == FR_API_COMPLETION &&
+        c->told.prompt_logprobs && !from)
         return echoed_logprobs(ask, c);
     fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
-                       .token = c->job.tokens + from,
-                       .score = c->job.logprobs + from,
-                       .n = c->job.n_tokens - from,
+                       .token = c->told.tokens + from,
+                       .score = c->told.logprobs + from,
+                       .n = c->told.n_tokens - from,
                        .n_top = ask->request.top_logprobs,
                        .drawn = ask->request.post_sampling};
     if (!ask->request.logprobs || s.n < 1) return json_null();

@@ -4,6 +4,7 @@
 #include "api/answer.h"
 #include "api/translate.h"
 #include "serve/server.h"
+#include "serve/told.h"
 
 typedef enum fr_block_kind {
     FR_BLOCK_NONE,
@@ -16,7 +17,8 @@ typedef struct fr_choice {
     fr_request request;
     fr_sampling sampling;
     fr_job job;
-    // Of a chat: its parsed text, and how much of that was sent: bytes of the job's text parsed,
+    fr_told told; // of the job, as answers are built of it
+    // Of a chat: its parsed text, and how much of that was sent: bytes of the told text parsed,
     // bytes of thinking and of content sent, calls sent.
     fr_api_answer answer;
     size_t parsed, thought, said;
@@ -25,6 +27,9 @@ typedef struct fr_choice {
     // it sends; n_pieces: how many of the job's pieces were added.
     json_t *pieces;
     size_t n_pieces;
+    // Of a text completion with log probabilities: characters in front of its token n_counted, the
+    // prompt's among them where that is echoed.
+    int n_counted, characters;
     // Of a stream in blocks (blocks.h): the kind of the open block, its number, and where it begins
     // in the answer's text; for a call, the call's number.
     fr_block_kind block;
@@ -59,8 +64,7 @@ fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *opt
 void fr_ask_close(fr_ask *ask);
 // Waits until all choices have ended. False: the other side has hung up.
 bool fr_ask_wait(fr_ask *ask, fr_exchange *x);
-// Takes the text of a chat's choice apart as far as it goes; the choice has ended, or is locked.
-// FR_ENOMEM, what the choice failed with, and FR_EINTR: it ended before it began,
+// Takes the text of a chat's choice apart as far as it is told. FR_ENOMEM, what the choice failed with, and FR_EINTR: it ended before it began,
 // or was cut off by a server that ends.
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err);
 
@@ -68,7 +72,7 @@ fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err);
 fr_status fr_ask_read(fr_api_request *r, const fr_server *server, const fr_ask_options *options,
                       const json_t *body, fr_error *err);
 
-// ---- parts of answers; choices have ended, or are locked
+// ---- parts of answers, of what is told of their choices
 const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"
 // The stop string that ended it; NULL: none did.
 const char *fr_ask_stop_string(const fr_choice *c);
@@ -80,8 +84,8 @@ void fr_ask_add_seed(const fr_ask *ask, json_t *doc);
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read);
 // Appends the text of a choice's prompt.
 void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text);
-// Log probabilities of the tokens [from, job->n_tokens) in the API's shape; null where they are not
-// wanted.
-json_t *fr_ask_logprobs(const fr_ask *ask, const fr_choice *c, int from);
+// Log probabilities of the tokens that are told, from `from` on, in the API's shape; null where they
+// are not wanted. In a stream `from` only grows.
+json_t *fr_ask_logprobs(const fr_ask *ask, fr_choice *c, int from);
 
 #endif

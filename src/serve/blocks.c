@@ -50,13 +50,16 @@ void fr_blocks_send(const fr_ask *ask, fr_choice *c, const fr_blocks *words, boo
         leave(&s);
     }
     send_texts(&s, c->answer.thinking.n, c->answer.content.n);
+    if (last && words->never_empty && !c->n_block && c->block == FR_BLOCK_NONE)
+        enter(&s, FR_BLOCK_TEXT, 0);
     if (last) leave(&s);
 }
 
 json_t *fr_blocks_text(const fr_choice *c) {
     const bool thinks = c->block == FR_BLOCK_THINKING;
     const fr_buffer *text = thinks ? &c->answer.thinking : &c->answer.content;
-    return fr_json_text(text->data + c->begin, (thinks ? c->thought : c->said) - c->begin);
+    const size_t n = (thinks ? c->thought : c->said) - c->begin;
+    return fr_json_text(n ? text->data + c->begin : "", n);
 }
 
 bool fr_blocks_are_sent(const fr_choice *c) {

@@ -8,6 +8,7 @@ typedef struct fr_blocks { // how an API words them; each appends to a list of e
     void (*open)(const fr_ask *ask, fr_choice *c, json_t *events);
     void (*add)(const fr_ask *ask, fr_choice *c, json_t *text, json_t *events); // takes the text
     void (*close)(const fr_ask *ask, fr_choice *c, json_t *events);
+    bool never_empty; // an answer of nothing is a block of text without any
 } fr_blocks;
 
 // What the choice has beyond what was sent; `last` closes what is open. Within the calls above

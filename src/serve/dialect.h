@@ -1,14 +1,15 @@
-// dialect.h — how an API words the answers that an ask gives.
+// dialect.h — how an API words the answers that an ask gives. All of it is built of what is told of
+// the choices (told.h), with no job locked.
 #ifndef FR_SERVE_DIALECT_H
 #define FR_SERVE_DIALECT_H
 #include "serve/ask.h"
 
-typedef struct fr_part { // what is new of a choice, which is locked
+typedef struct fr_part { // what is new of a choice
     int index;           // of the choice
     const char *text;
     size_t bytes;
     int from;         // its first token
-    bool first, last; // nothing came before; the choice has ended
+    bool first, last; // no part came before; the choice has ended
 } fr_part;
 
 typedef struct fr_dialect {
@@ -16,10 +17,17 @@ typedef struct fr_dialect {
     bool says_done;    // streams end with [DONE]
     bool names_events; // each has a line with its "type"
     json_t *(*whole)(const fr_ask *ask);
-    // Appends the events of a part to a list.
+    // These append events to a list, in time that is linear in what is new.
+    // What a stream of a choice begins with, in front of its first part or of the first `alive`, or
+    // already when a context takes the job (begins_at_once); NULL: nothing.
+    void (*begin)(const fr_ask *ask, int index, json_t *events);
+    bool begins_at_once;
+    // What is new of a choice.
     void (*part)(const fr_ask *ask, const fr_part *p, json_t *events);
-    // Appends the event that so many tokens of a prompt are read; NULL: nobody is told.
+    // So many tokens of a prompt are read; NULL: nobody is told.
     void (*progress)(const fr_ask *ask, int index, int n_read, json_t *events);
+    // Nothing is new for long: an event that clients take for a sign of life.
+    void (*alive)(const fr_ask *ask, int index, json_t *events);
     // The event that a choice has failed, the last one; NULL: that of the error's document.
     json_t *(*fault)(const fr_ask *ask, int index, const fr_error *err);
     // The event behind the last part, or NULL: usage, where it was asked for.

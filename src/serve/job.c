@@ -49,6 +49,7 @@ void fr_job_begin(fr_job *job, int context, int n_reused) {
     job->started = fr_seconds();
     job->context = context;
     job->n_read = job->n_reused = n_reused;
+    pthread_cond_broadcast(&job->news);
     pthread_mutex_unlock(&job->lock);
 }
 

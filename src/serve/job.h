@@ -1,7 +1,8 @@
 // job.h — one generation that somebody waits for: what is asked, and what has come of it so far.
 //
-// The asker fills it, hands it to the scheduler (scheduler.h) and reads along from any thread with
-// the job locked. Only the scheduler's thread writes what is told. It ends once, whatever happens.
+// The asker fills it, hands it to the scheduler (scheduler.h) and reads along from any thread by a
+// copy (told.h), as the scheduler's thread waits for the lock. Only that thread writes what is told.
+// It ends once, whatever happens.
 #ifndef FR_SERVE_JOB_H
 #define FR_SERVE_JOB_H
 #include "base/buffer.h"

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-static json_t *ids_of(const fr_job *job, int from, int to) {
+static json_t *ids_of(const fr_told *t, int from, int to) {
     json_t *list = json_array();
     for (int i = from; i < to; i++)
-        json_array_append_new(list, json_integer(job->tokens[i]));
+        json_array_append_new(list, json_integer(t->tokens[i]));
     return list;
 }
 
@@ -16,11 +16,16 @@ static json_t *bias_of(int32_t token, float bias) {
                      "token", token);
 }
 
+// Of a request's lists the documents of all choices repeat so much: a body may have megabytes, and
+// ask for a hundred answers.
+enum { REPEATED_BIASES = 4096, REPEATED_STOPS = 64 << 10 }; // biases; bytes of stop strings
+
 // What the request says, and the ends that must not come.
 static json_t *biases_of(const fr_ask *ask) {
     const fr_text_info *t = fr_text_describe(ask->server->text);
+    const size_t most = REPEATED_BIASES / (size_t)ask->n;
     json_t *list = json_array();
-    for (size_t i = 0; i < ask->request.n_bias; i++)
+    for (size_t i = 0; i < ask->request.n_bias && i < most; i++)
         json_array_append_new(list, bias_of(ask->request.bias[i].token, ask->request.bias[i].bias));
     for (int i = 0; i < t->n_ends && ask->request.ignore_eos; i++)
         json_array_append_new(list, bias_of(t->ends[i], -INFINITY));
@@ -41,12 +46,19 @@ static void add_others(json_t *settings) {
     json_decref(off);
 }
 
+static json_t *stops_of(const fr_ask *ask) {
+    size_t room = REPEATED_STOPS / (size_t)ask->n;
+    json_t *list = json_array();
+    for (const char **at = ask->request.stop; at && *at && strlen(*at) <= room; at++) {
+        room -= strlen(*at);
+        json_array_append_new(list, json_string(*at));
+    }
+    return list;
+}
+
 static json_t *settings_of(const fr_ask *ask, const fr_choice *c) {
     const fr_api_request *r = &ask->request;
     const fr_api_sampling *s = &r->sampling;
-    json_t *stop = json_array();
-    for (const char **at = r->stop; at && *at; at++)
-        json_array_append_new(stop, json_string(*at));
     json_t *settings = json_pack(
         "{s:i, s:i, s:i, s:I, s:f, s:i, s:f, s:f, s:f, s:i, s:f, s:f, s:o, s:b, s:b, s:i, s:b, "
         "s:b, s:o}",
@@ -54,8 +66,8 @@ static json_t *settings_of(const fr_ask *ask, const fr_choice *c) {
         (json_int_t)c->sampling.seed, "temperature", (double)s->temperature, "top_k", s->top_k,
         "top_p", (double)s->top_p, "min_p", (double)s->min_p, "repeat_penalty",
         (double)s->repeat_penalty, "repeat_last_n", s->repeat_last_n, "frequency_penalty",
-        (double)s->frequency_penalty, "presence_penalty", (double)s->presence_penalty, "stop", stop,
-        "ignore_eos", r->ignore_eos, "stream", r->stream, "n_probs", r->n_probs,
+        (double)s->frequency_penalty, "presence_penalty", (double)s->presence_penalty, "stop",
+        stops_of(ask), "ignore_eos", r->ignore_eos, "stream", r->stream, "n_probs", r->n_probs,
         "post_sampling_probs", r->post_sampling, "timings_per_token", r->timings_per_token,
         "logit_bias", biases_of(ask));
     if (settings) add_others(settings);
@@ -71,41 +83,40 @@ static json_t *prompt_of(const fr_ask *ask, int index) {
     return prompt;
 }
 
-static json_t *probabilities(const fr_ask *ask, const fr_job *job, int from, int to) {
+static json_t *probabilities(const fr_ask *ask, const fr_told *t, int from, int to) {
     const fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
-                             .token = job->tokens + from,
-                             .score = job->logprobs + from,
+                             .token = t->tokens + from,
+                             .score = t->logprobs + from,
                              .n = to - from,
                              .n_top = ask->request.n_probs,
                              .drawn = ask->request.post_sampling};
     return s.n ? fr_api_llama_logprobs(&s) : json_array();
 }
 
-static const char *stop_type(const fr_job *job) {
-    if (job->end != FR_JOB_STOP) return "limit";
-    return job->stopped_by < 0 ? "eos" : "word";
+static const char *stop_type(const fr_told *t) {
+    if (t->end != FR_JOB_STOP) return "limit";
+    return t->stopped_by < 0 ? "eos" : "word";
 }
 
 // The context was full before the answer was.
-static bool is_truncated(const fr_ask *ask, const fr_job *job) {
-    return job->end == FR_JOB_LENGTH && !job->cut &&
-           (ask->request.n_predict < 0 || job->n_tokens < ask->request.n_predict);
+static bool is_truncated(const fr_ask *ask, const fr_told *t) {
+    return t->end == FR_JOB_LENGTH && !t->cut &&
+           (ask->request.n_predict < 0 || t->n_tokens < ask->request.n_predict);
 }
 
 // What is known once it has ended.
 static json_t *ended(const fr_ask *ask, int index, json_t *content, json_t *tokens) {
     const fr_choice *c = &ask->choice[index];
     const char *stop = fr_ask_stop_string(c);
-    const fr_job *job = &c->job;
+    const fr_told *t = &c->told;
     return json_pack(
         "{s:i, s:o, s:o, s:i, s:b, s:s, s:i, s:i, s:o, s:o, s:b, s:b, s:s, s:s, s:i, s:o}", "index",
-        index, "content", content, "tokens", tokens, "id_slot", job->context, "stop", 1, "model",
-        ask->server->name, "tokens_predicted", job->n_tokens, "tokens_evaluated",
-        c->request.n_prompt, "generation_settings", settings_of(ask, c), "prompt",
-        prompt_of(ask, index), "has_new_line",
-        job->text.n && memchr(job->text.data, '\n', job->text.n) != NULL, "truncated",
-        is_truncated(ask, job), "stop_type", stop_type(job), "stopping_word", stop ? stop : "",
-        "tokens_cached", c->request.n_prompt + job->n_tokens - (job->n_tokens > 0), "timings",
+        index, "content", content, "tokens", tokens, "id_slot", t->context, "stop", 1, "model",
+        ask->server->name, "tokens_predicted", t->n_tokens, "tokens_evaluated", c->request.n_prompt,
+        "generation_settings", settings_of(ask, c), "prompt", prompt_of(ask, index), "has_new_line",
+        t->text.n && memchr(t->text.data, '\n', t->text.n) != NULL, "truncated",
+        is_truncated(ask, t), "stop_type", stop_type(t), "stopping_word", stop ? stop : "",
+        "tokens_cached", c->request.n_prompt + t->n_tokens - (t->n_tokens > 0), "timings",
         fr_ask_timings(c));
 }
 
@@ -135,12 +146,11 @@ static json_t *wanted_of(const fr_ask *ask, json_t *doc) {
 }
 
 json_t *fr_llama_document(const fr_ask *ask, int index) {
-    const fr_job *job = &ask->choice[index].job;
-    json_t *doc = ended(ask, index, fr_json_text(job->text.data ? job->text.data : "", job->text.n),
-                        ask->request.return_tokens ? ids_of(job, 0, job->n_tokens) : json_array());
+    const fr_told *t = &ask->choice[index].told;
+    json_t *doc = ended(ask, index, fr_json_text(t->text.data ? t->text.data : "", t->text.n),
+                        ask->request.return_tokens ? ids_of(t, 0, t->n_tokens) : json_array());
     if (doc && ask->request.n_probs)
-        json_object_set_new(doc, "completion_probabilities",
-                            probabilities(ask, job, 0, job->n_tokens));
+        json_object_set_new(doc, "completion_probabilities", probabilities(ask, t, 0, t->n_tokens));
     return doc;
 }
 
@@ -162,10 +172,11 @@ static void add_event(const fr_ask *ask, const fr_part *p, int from, int to, jso
     const fr_choice *c = &ask->choice[p->index];
     json_t *doc =
         json_pack("{s:i, s:o, s:o, s:b, s:i, s:i, s:i}", "index", p->index, "content", content,
-                  "tokens", ids_of(&c->job, from, to), "stop", 0, "id_slot", c->job.context,
+                  "tokens", ids_of(&c->told, from, to), "stop", 0, "id_slot", c->told.context,
                   "tokens_predicted", to, "tokens_evaluated", c->request.n_prompt);
     if (doc && ask->request.n_probs)
-        json_object_set_new(doc, "completion_probabilities", probabilities(ask, &c->job, from, to));
+        json_object_set_new(doc, "completion_probabilities",
+                            probabilities(ask, &c->told, from, to));
     if (doc && ask->request.timings_per_token)
         json_object_set_new(doc, "timings", fr_ask_timings(c));
     if (doc && p->first && from == p->from) fr_ask_add_seed(ask, doc);
@@ -175,10 +186,10 @@ static void add_event(const fr_ask *ask, const fr_part *p, int from, int to, jso
 // Whether the part's text is that of its tokens, each whole characters. A pass may give several
 // tokens; those who want probabilities expect one an event.
 static bool is_by_token(const fr_ask *ask, const fr_part *p) {
-    const fr_job *job = &ask->choice[p->index].job;
+    const fr_told *t = &ask->choice[p->index].told;
     size_t at = 0, n;
-    for (int i = p->from; i < job->n_tokens; i++) {
-        const char *bytes = fr_text_token(ask->server->text, job->tokens[i], &n);
+    for (int i = p->from; i < t->n_tokens; i++) {
+        const char *bytes = fr_text_token(ask->server->text, t->tokens[i], &n);
         if (!bytes || at + n > p->bytes || memcmp(bytes, p->text + at, n)) return false;
         json_t *text = json_stringn(bytes, n);
         json_decref(text);
@@ -189,16 +200,16 @@ static bool is_by_token(const fr_ask *ask, const fr_part *p) {
 }
 
 static void add_tokens(const fr_ask *ask, const fr_part *p, json_t *events) {
-    const fr_job *job = &ask->choice[p->index].job;
+    const fr_told *t = &ask->choice[p->index].told;
     size_t n;
-    for (int i = p->from; i < job->n_tokens; i++) {
-        const char *bytes = fr_text_token(ask->server->text, job->tokens[i], &n);
+    for (int i = p->from; i < t->n_tokens; i++) {
+        const char *bytes = fr_text_token(ask->server->text, t->tokens[i], &n);
         add_event(ask, p, i, i + 1, fr_json_text(bytes, n), events);
     }
 }
 
 static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
-    const int to = ask->choice[p->index].job.n_tokens;
+    const int to = ask->choice[p->index].told.n_tokens;
     // An end token has no text, but its id and its probability may be wanted.
     const bool tells_tokens = ask->request.n_probs || ask->request.return_tokens;
     if (ask->request.n_probs && to > p->from + 1 && is_by_token(ask, p))
@@ -210,17 +221,23 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_array_append_new(events, wanted_of(ask, doc));
 }
 
-static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
-    json_t *doc =
-        json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i}", "index", index, "content", "", "tokens",
-                  "stop", 0, "id_slot", ask->choice[index].job.context, "tokens_predicted", 0,
-                  "tokens_evaluated", ask->choice[index].request.n_prompt);
+static void alive(const fr_ask *ask, int index, json_t *events) {
+    json_t *doc = json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i}", "index", index, "content", "",
+                            "tokens", "stop", 0, "id_slot", ask->choice[index].told.context,
+                            "tokens_predicted", ask->choice[index].told.n_tokens,
+                            "tokens_evaluated", ask->choice[index].request.n_prompt);
     fr_ask_add_seed(ask, doc);
-    fr_ask_add_progress(doc, &ask->choice[index], n_read);
     json_array_append_new(events, doc);
+}
+
+static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
+    alive(ask, index, events);
+    fr_ask_add_progress(json_array_get(events, json_array_size(events) - 1), &ask->choice[index],
+                        n_read);
 }
 
 const fr_dialect fr_dialect_llama = {.ask = {FR_API_COMPLETION, "cmpl-", NULL, NULL},
                                      .whole = whole,
                                      .part = part,
-                                     .progress = progress};
+                                     .progress = progress,
+                                     .alive = alive};

@@ -117,13 +117,14 @@ static void add_timings(const fr_choice *c, json_t *events) {
     json_object_set_new(last_of(events), "timings", fr_ask_timings(c));
 }
 
+static void chat_begin(const fr_ask *ask, int index, json_t *events) {
+    add_chunk(ask, index, json_pack("{s:s, s:n}", "role", "assistant", "content"), json_null(),
+              NULL, events);
+    fr_ask_add_seed(ask, last_of(events)); // where the stream is cut, it can be asked for again
+}
+
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     fr_choice *c = &ask->choice[p->index];
-    if (p->first) {
-        add_chunk(ask, p->index, json_pack("{s:s, s:n}", "role", "assistant", "content"),
-                  json_null(), NULL, events);
-        fr_ask_add_seed(ask, last_of(events)); // where the stream is cut, it can be asked for again
-    }
     json_t *delta = news_of(ask, p->index), *logprobs = fr_ask_logprobs(ask, c, p->from);
     if (json_object_size(delta) || !json_is_null(logprobs)) {
         add_chunk(ask, p->index, delta, logprobs, NULL, events);
@@ -139,9 +140,13 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     fr_ask_add_seed(ask, last_of(events));
 }
 
-static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
+static void chat_alive(const fr_ask *ask, int index, json_t *events) {
     add_chunk(ask, index, json_object(), json_null(), NULL, events);
     fr_ask_add_seed(ask, last_of(events));
+}
+
+static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
+    chat_alive(ask, index, events);
     fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
 }
 
@@ -153,8 +158,10 @@ static json_t *chat_end(const fr_ask *ask) {
 const fr_dialect fr_dialect_chat = {.ask = {FR_API_CHAT, "chatcmpl-", NULL, NULL},
                                     .says_done = true,
                                     .whole = whole_chat,
+                                    .begin = chat_begin,
                                     .part = chat_part,
                                     .progress = chat_progress,
+                                    .alive = chat_alive,
                                     .end = chat_end};
 
 // ---------------------------------------------------------------- text
@@ -167,11 +174,11 @@ static void add_prompt(const fr_ask *ask, int index, fr_buffer *text) {
 static json_t *whole_text(const fr_ask *ask) {
     json_t *choices = json_array();
     for (int i = 0; i < ask->n; i++) {
-        const fr_choice *c = &ask->choice[i];
+        fr_choice *c = &ask->choice[i];
         fr_buffer text = {0};
         fr_error never;
         add_prompt(ask, i, &text);
-        if (c->job.text.n) fr_buffer_add(&text, c->job.text.data, c->job.text.n, &never);
+        if (c->told.text.n) fr_buffer_add(&text, c->told.text.data, c->told.text.n, &never);
         json_array_append_new(choices,
                               json_pack("{s:i, s:o, s:o, s:s}", "index", i, "text", text_of(&text),
                                         "logprobs", fr_ask_logprobs(ask, c, 0), "finish_reason",
@@ -189,7 +196,7 @@ static void add_text_chunk(const fr_ask *ask, int index, json_t *text, json_t *l
 }
 
 static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
-    const fr_choice *c = &ask->choice[p->index];
+    fr_choice *c = &ask->choice[p->index];
     fr_buffer text = {0};
     fr_error never;
     if (p->first) add_prompt(ask, p->index, &text);
@@ -201,9 +208,13 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     fr_buffer_free(&text);
 }
 
-static void text_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
+static void text_alive(const fr_ask *ask, int index, json_t *events) {
     add_text_chunk(ask, index, json_string(""), json_null(), NULL, events);
     fr_ask_add_seed(ask, last_of(events));
+}
+
+static void text_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
+    text_alive(ask, index, events);
     fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
 }
 
@@ -217,4 +228,5 @@ const fr_dialect fr_dialect_text = {.ask = {FR_API_COMPLETION, "cmpl-", NULL, NU
                                     .whole = whole_text,
                                     .part = text_part,
                                     .progress = text_progress,
+                                    .alive = text_alive,
                                     .end = text_end};

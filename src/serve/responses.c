@@ -1,5 +1,6 @@
 // responses.c — answers as OpenAI's responses, of which nothing is kept.
 #include "serve/blocks.h"
+#include "serve/repeated.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -44,12 +45,12 @@ static json_t *call_item(const fr_ask *ask, const fr_choice *c, int n, int i, bo
 }
 
 static bool is_complete(const fr_choice *c) {
-    return c->job.end == FR_JOB_STOP;
+    return c->told.end == FR_JOB_STOP;
 }
 
 // Of the message at hand: where another block stands behind it, it is whole.
 static const char *status_of(const fr_choice *c) {
-    const bool cut = c->job.state == FR_JOB_ENDED && !is_complete(c);
+    const bool cut = c->told.state == FR_JOB_ENDED && !is_complete(c);
     return cut && fr_blocks_are_sent(c) ? "incomplete" : "completed";
 }
 
@@ -57,35 +58,10 @@ static const char *status_of(const fr_choice *c) {
 
 static json_t *usage_of(const fr_ask *ask, const fr_choice *c) {
     return json_pack("{s:i, s:{s:i}, s:i, s:{s:i}, s:i}", "input_tokens", c->request.n_prompt,
-                     "input_tokens_details", "cached_tokens", c->job.n_reused, "output_tokens",
-                     c->job.n_tokens, "output_tokens_details", "reasoning_tokens",
-                     fr_ask_thought(ask, c), "total_tokens", c->request.n_prompt + c->job.n_tokens);
-}
-
-// Members that answers repeat as they were asked, and what stands where they were not.
-static void repeat_asked(const fr_ask *ask, json_t *doc) {
-    const struct {
-        const char *name;
-        json_t *otherwise;
-    } members[] = {
-        {"instructions", json_null()},
-        {"max_output_tokens", json_null()},
-        {"metadata", json_object()},
-        {"parallel_tool_calls", json_true()},
-        {"previous_response_id", json_null()},
-        {"reasoning", json_pack("{s:n, s:n}", "effort", "summary")},
-        {"text", json_pack("{s:{s:s}}", "format", "type", "text")},
-        {"tool_choice", json_string("auto")},
-        {"tools", json_array()},
-        {"truncation", json_string("disabled")},
-        {"user", json_null()},
-    };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        json_t *asked = json_object_get(ask->body, members[i].name);
-        json_object_set(doc, members[i].name,
-                        asked && !json_is_null(asked) ? asked : members[i].otherwise);
-        json_decref(members[i].otherwise);
-    }
+                     "input_tokens_details", "cached_tokens", c->told.n_reused, "output_tokens",
+                     c->told.n_tokens, "output_tokens_details", "reasoning_tokens",
+                     fr_ask_thought(ask, c), "total_tokens",
+                     c->request.n_prompt + c->told.n_tokens);
 }
 
 // status NULL: that of the choice, which has ended. `output` is stolen.
@@ -100,7 +76,7 @@ static json_t *response(const fr_ask *ask, const char *status, json_t *output) {
         "incomplete_details", cut ? json_pack("{s:s}", "reason", "max_output_tokens") : json_null(),
         "model", ask->server->name, "output", output, "store", 0, "temperature",
         (double)s->temperature, "top_p", (double)s->top_p, "seed", (json_int_t)s->seed);
-    repeat_asked(ask, doc);
+    fr_repeat_asked(ask->body, doc);
     json_object_set_new(doc, "usage", whole ? usage_of(ask, c) : json_null());
     if (whole) json_object_set_new(doc, "timings", fr_ask_timings(c));
     return doc;
@@ -204,22 +180,31 @@ static json_t *send_response(const fr_ask *ask, fr_choice *c, const char *type, 
     return event;
 }
 
-// The events that a stream begins with, once.
-static json_t *send_begin(const fr_ask *ask, fr_choice *c, json_t *events) {
-    if (!c->n_events) send_response(ask, c, "response.created", "in_progress", events);
-    return send_response(ask, c, "response.in_progress", "in_progress", events);
+static void begin(const fr_ask *ask, int index, json_t *events) {
+    fr_choice *c = &ask->choice[index];
+    send_response(ask, c, "response.created", "in_progress", events);
+    send_response(ask, c, "response.in_progress", "in_progress", events);
+}
+
+// Once more that it is in progress, without what the stream's beginning has told.
+static void alive(const fr_ask *ask, int index, json_t *events) {
+    json_t *brief = json_pack("{s:s, s:s, s:I, s:s, s:s, s:[]}", "id", ask->id, "object",
+                              "response", "created_at", (json_int_t)ask->created, "status",
+                              "in_progress", "model", ask->server->name, "output");
+    send(&ask->choice[index],
+         json_pack("{s:s, s:o}", "type", "response.in_progress", "response", brief), events);
 }
 
 static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
-    fr_choice *c = &ask->choice[index];
-    fr_ask_add_progress(send_begin(ask, c, events), c, n_read);
+    alive(ask, index, events);
+    fr_ask_add_progress(json_array_get(events, json_array_size(events) - 1), &ask->choice[index],
+                        n_read);
 }
 
-static const fr_blocks words = {open_block, add_to_block, close_block};
+static const fr_blocks words = {open_block, add_to_block, close_block, .never_empty = true};
 
 static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     fr_choice *c = &ask->choice[p->index];
-    if (p->first && !c->n_events) send_begin(ask, c, events);
     fr_blocks_send(ask, c, &words, p->last, events);
     if (!p->last) return;
     json_t *event = send_response(
@@ -246,6 +231,9 @@ const fr_dialect fr_dialect_responses = {
     .ask = {FR_API_CHAT, "resp_", fr_api_from_responses, fr_api_own_of_responses},
     .names_events = true,
     .whole = whole,
+    .begin = begin,
+    .begins_at_once = true,
     .part = part,
     .progress = progress,
+    .alive = alive,
     .fault = fault};

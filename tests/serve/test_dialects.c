@@ -103,7 +103,7 @@ static void responses_repeat_what_was_asked(void **state) {
 
 // A call of these arguments, a JSON text or an object, in a whole answer of Anthropic's.
 static void expect_input(const json_t *arguments, const char *right) {
-    fr_choice c = {.job = {.end = FR_JOB_STOP, .stopped_by = -1}};
+    fr_choice c = {.told = {.end = FR_JOB_STOP, .stopped_by = -1}};
     const fr_ask asked = {.server = &server, .choice = &c, .n = 1, .request = {.n = 1}};
     json_t *call = json_pack("{s:s, s:O}", "name", "f", "arguments", arguments);
     char *json = fr_json_compact(call), *said, found[600], *whole;
@@ -169,7 +169,7 @@ static void calls_have_the_arguments_that_the_model_wrote(void **state) {
 static void say(fr_ask *asked, fr_choice *c, const fr_dialect *dialect, const char *words,
                 size_t piece, json_t *events) {
     fr_error err;
-    *c = (fr_choice){.job = {.state = FR_JOB_WRITES, .end = FR_JOB_LENGTH, .stopped_by = -1}};
+    *c = (fr_choice){.told = {.state = FR_JOB_WRITES, .end = FR_JOB_LENGTH, .stopped_by = -1}};
     *asked = (fr_ask){.server = &server, .choice = c, .n = 1, .request = {.n = 1}, .tag = "tag"};
     fr_api_answer_open(&c->answer, true, false, true, NULL);
     for (size_t at = 0, n; at < strlen(words); at += n) {
@@ -178,7 +178,7 @@ static void say(fr_ask *asked, fr_choice *c, const fr_dialect *dialect, const ch
         if (events) dialect->part(asked, &(fr_part){.first = !at}, events);
     }
     assert_int_equal(fr_api_answer_finish(&c->answer, &err), FR_OK);
-    c->job.state = FR_JOB_ENDED;
+    c->told.state = FR_JOB_ENDED;
     if (events) dialect->part(asked, &(fr_part){.last = true}, events);
 }
 
@@ -259,6 +259,30 @@ static void responses_have_llama_servers_numbers(void **state) {
     assert_true(n_progress >= 2 && n_timed >= 1 && whole);
 }
 
+// An answer that ends at once, whole and as a stream: clients take the first message's text.
+static void a_response_of_nothing_is_an_empty_message(void **state) {
+    (void)state;
+    char body[256], found[256];
+    snprintf(body, sizeof body, "{\"input\":\"abc\",\"logit_bias\":[[%d,100]],\"stream\":false}",
+             (int)fr_text_describe(text)->ends[0]);
+    json_t *root = answer("/v1/responses", body);
+    const json_t *output = json_object_get(root, "output"), *item = json_array_get(output, 0);
+    const json_t *part = json_array_get(json_object_get(item, "content"), 0);
+    assert_int_equal(json_array_size(output), 1);
+    assert_string_equal(json_string_value(json_object_get(item, "type")), "message");
+    assert_string_equal(json_string_value(json_object_get(item, "status")), "completed");
+    assert_string_equal(json_string_value(json_object_get(part, "text")), "");
+    json_decref(root);
+    strcpy(strstr(body, "false"), "true}");
+    assert_int_equal(ask("POST", "/v1/responses", body), 200);
+    static const char *const types[] = {"response.output_item.added", "response.content_part.added",
+                                        "response.output_text.done",  "response.content_part.done",
+                                        "response.output_item.done",  "response.completed"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        assert_int_equal(of_events(types[i], NULL, "type", found, sizeof found), 1);
+    assert_int_equal(of_events("response.output_text.delta", NULL, "type", found, sizeof found), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(anthropics_messages_are_answered),
@@ -268,6 +292,7 @@ int main(void) {
         cmocka_unit_test(responses_repeat_what_was_asked),
         cmocka_unit_test(calls_have_the_arguments_that_the_model_wrote),
         cmocka_unit_test(blocks_stand_as_the_model_wrote_them),
-        cmocka_unit_test(responses_have_llama_servers_numbers)};
+        cmocka_unit_test(responses_have_llama_servers_numbers),
+        cmocka_unit_test(a_response_of_nothing_is_an_empty_message)};
     return cmocka_run_group_tests_name("serve/dialects", tests, open_world, close_world);
 }

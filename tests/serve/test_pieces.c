@@ -36,10 +36,16 @@ static void open_said(said *s, bool thinks, bool open, bool tools) {
 
 static void close_said(said *s) {
     fr_job_close(&s->choice.job);
+    fr_told_close(&s->choice.told);
     fr_api_answer_close(&s->choice.answer);
     json_decref(s->choice.pieces);
     fr_buffer_free(&s->text);
     fr_buffer_free(&s->pieces);
+}
+
+static fr_status parse(said *s, fr_error *err) {
+    assert_int_equal(fr_told_read(&s->choice.told, &s->choice.job, err), FR_OK);
+    return fr_ask_parse(&s->ask, &s->choice, err);
 }
 
 // A pass gave these tokens, of which those without text have no piece.
@@ -54,13 +60,13 @@ static void step(said *s, const token *t, int n) {
     }
     assert_int_equal(fr_job_tell(&s->choice.job, &s->result, &s->text, &s->pieces, false, &err),
                      FR_OK);
-    assert_int_equal(fr_ask_parse(&s->ask, &s->choice, &err), FR_OK);
+    assert_int_equal(parse(s, &err), FR_OK);
 }
 
 static void end(said *s) {
     fr_error err;
     fr_job_finish(&s->choice.job, FR_JOB_STOP, NULL, NULL);
-    assert_int_equal(fr_ask_parse(&s->ask, &s->choice, &err), FR_OK);
+    assert_int_equal(parse(s, &err), FR_OK);
 }
 
 static void expect(const said *s, const char *pieces) {
@@ -88,7 +94,7 @@ static void what_is_an_answer_by_its_end(void **state) {
         s.ask.server = &server;
         if (cases[i].n) step(&s, &(token){"a", 0, 0}, 1);
         fr_job_finish(&s.choice.job, cases[i].end, NULL, NULL);
-        assert_int_equal(fr_ask_parse(&s.ask, &s.choice, &err), cases[i].right);
+        assert_int_equal(parse(&s, &err), cases[i].right);
         close_said(&s);
     }
 }

@@ -7,7 +7,8 @@ Users send chats and completions at random, whole and as streams, with temperatu
 log probabilities; some hang up in the middle, read slowly, close half of the socket, send garbage, too much, or
 nothing. Whole answers, up to --check drawn at random, are compared with those of a second server which drafts
 nothing and serves one at a time, broken ones with its beginning. At the end the first server must be idle, no
-larger than after the first third, and end in peace.  Exit 1 where anything differs.
+larger than after the first third, and end in peace.  Exit 1 where anything differs. --log keeps, over time, what a
+polite neighbour waited for a short answer and how large the server was.
 """
 import argparse
 import http.client
@@ -20,6 +21,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients"))
+import neighbour
 import server as serving
 
 WORDS = ("the light of a lamp on the sea and the name of every ship that passed in the night "
@@ -176,8 +178,10 @@ def compare(soak, port, most):
     return len(chosen), differs
 
 
-def load(soak, server, users):
-    """All users, until their time is over and no slot is at work. MB after a third and at the end."""
+def load(soak, server, users, log):
+    """All users, and a neighbour where there is a log, until their time is over and no slot is at work. MB after a third and at
+    the end."""
+    watch = neighbour.Watch(server.pid, server.port, 1) if log else None
     threads = [threading.Thread(target=soak.user, args=(i,)) for i in range(users)]
     seconds = soak.end - time.time()
     for t in threads:
@@ -186,6 +190,9 @@ def load(soak, server, users):
     early = server.status("VmRSS") / 1024
     for t in threads:
         t.join()
+    if watch:
+        watch.end()
+        watch.write(log)
     for _ in range(200):
         if all(not s["is_processing"] for s in json.loads(server.ask("GET", "/slots", timeout=30)[1])):
             break
@@ -203,11 +210,12 @@ def main():
     a.add_argument("--seconds", type=float, default=60)
     a.add_argument("--check", type=int, default=400, help="answers that are compared, at most")
     a.add_argument("--drafter", default="auto")
+    a.add_argument("--log", metavar="FILE.csv")
     o = a.parse_args()
     with serving.Server(o.program, o.model, "--quiet", "--parallel", "8", "--queue", "40", "--slot-ctx", "1024", "--cache-ram", "256",
                         "--metrics", "--drafter", o.drafter, "--connections", "200") as server:
         soak = Soak(server.port, o.seconds)
-        early, late = load(soak, server, o.users)
+        early, late = load(soak, server, o.users, o.log)
         count = {k: v for k, v in soak.counts.items() if k != "failed"}
         print(f"{o.users} users, {o.seconds:g} s: {count}, {len(soak.counts['failed'])} failed; "
               f"RSS {early:.0f} MB after a third, {late:.0f} MB at the end")

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double ALIVE = 5; // seconds without an event until there is one all the same
+static const double SILENCE = 5; // the usual fr_server.silence
 
 typedef struct sent {   // of a choice
     int tokens, n_read; // n_read: of the prompt, as was told; -1: not yet
@@ -193,6 +193,7 @@ static void wait_for_news(fr_events *e, int i) {
 
 bool fr_events_next(void *events, fr_exchange *x, fr_buffer *out) {
     fr_events *e = events;
+    const double silence = e->ask->server->silence;
     while (!fr_events_look(e, x, out)) {
         const int i = unfinished(e);
         if (i < 0) {
@@ -201,7 +202,7 @@ bool fr_events_next(void *events, fr_exchange *x, fr_buffer *out) {
         }
         if (!fr_exchange_is_wanted(x)) return false;
         wait_for_news(e, i);
-        if (fr_seconds() > e->last + ALIVE) {
+        if (fr_seconds() > e->last + (silence > 0 ? silence : SILENCE)) {
             fr_events_live(e, out);
             break;
         }

@@ -27,6 +27,7 @@ typedef struct fr_server {
     bool json_log;
     time_t created;
     atomic_bool ready; // takes requests
+    double silence;    // seconds until a stream without news says that it lives; 0: the usual 5
 } fr_server;
 
 extern const fr_http_route fr_server_routes[];

@@ -45,7 +45,8 @@ int open_world(void **state) {
                          .n_slots = 2,
                          .context_bytes = 1000,
                          .slots = true,
-                         .page = true};
+                         .page = true,
+                         .silence = 1e6};
     const fr_scheduler_options so = {
         .contexts = {.drafters = drafters, .n_ctx = CTX, .ready = 2, .most = 2, .no_adapt = true},
         .n_queue = 8};

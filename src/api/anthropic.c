@@ -5,6 +5,7 @@
 
 typedef struct reader {
     json_t *messages;
+    const fr_watch *watch;
     fr_error *err;
     size_t message, block; // at hand
 } reader;
@@ -65,7 +66,8 @@ static fr_status add_block(const reader *r, const json_t *block, json_t *message
 static fr_status add_blocks(reader *r, const json_t *blocks, json_t *message) {
     fr_status st = FR_OK;
     for (r->block = 0; r->block < json_array_size(blocks) && !st; r->block++)
-        st = add_block(r, json_array_get(blocks, r->block), message);
+        if (!(st = fr_api_go_on(r->watch, r->block, r->err)))
+            st = add_block(r, json_array_get(blocks, r->block), message);
     if (st || json_object_get(message, "content")) return st;
     return json_object_size(message) > 1 || !json_array_size(blocks)
                ? fr_api_set(message, "content", json_null(), r->err)
@@ -115,16 +117,18 @@ static fr_status add_system(const reader *r, json_t *system) {
     return st;
 }
 
-static fr_status read_messages(json_t *root, const json_t *body, fr_error *err) {
+static fr_status read_messages(json_t *root, const json_t *body, const fr_watch *watch,
+                               fr_error *err) {
     const json_t *given = fr_api_member(body, "messages");
-    reader r = {.messages = json_array(), .err = err};
+    reader r = {.messages = json_array(), .watch = watch, .err = err};
     fr_status st = fr_api_set(root, "messages", r.messages, err);
     if (st) return st;
     if (!json_is_array(given)) return fr_api_wrong(err, given, "a list", "messages");
     st = add_system(&r, json_object_get(body, "system"));
     for (; r.message < json_array_size(given) && !st; r.message++)
-        st = add_message(&r, json_array_get(given, r.message));
-    return st;
+        if (!(st = fr_api_go_on(watch, r.message, err)))
+            st = add_message(&r, json_array_get(given, r.message));
+    return st ? st : fr_api_join_thinking(r.messages, err);
 }
 
 static fr_status read_tool_choice(json_t *root, const json_t *body, fr_error *err) {
@@ -153,10 +157,10 @@ static fr_status read_thinking(json_t *root, const json_t *body, fr_error *err) 
                                err);
 }
 
-static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {
+static fr_status read_all(json_t *root, const json_t *body, const fr_watch *watch, fr_error *err) {
     json_t *stop = json_object_get(body, "stop_sequences");
     json_t *user = json_object_get(json_object_get(body, "metadata"), "user_id");
-    fr_status st = read_messages(root, body, err);
+    fr_status st = read_messages(root, body, watch, err);
     if (!st) st = fr_api_read_tools(root, body, "custom", true, "input_schema", err);
     if (!st) st = read_tool_choice(root, body, err);
     if (!st) st = read_thinking(root, body, err);
@@ -171,11 +175,11 @@ const fr_api_own_name fr_api_own_of_anthropic[] = {{"messages", "messages", true
                                                    {"user", "metadata.user_id", false},
                                                    {0}};
 
-json_t *fr_api_from_anthropic(const json_t *body, fr_error *err) {
+json_t *fr_api_from_anthropic(const json_t *body, const fr_watch *watch, fr_error *err) {
     static const char *const own[] = {"messages",    "system",   "stop_sequences", "tools",
                                       "tool_choice", "thinking", "metadata",       NULL};
     json_t *root = fr_api_copy_but(body, own, err);
-    if (root && !read_all(root, body, err)) return root;
+    if (root && !read_all(root, body, watch, err)) return root;
     json_decref(root);
     return NULL;
 }

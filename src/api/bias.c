@@ -50,7 +50,8 @@ static fr_status push_id(const reader *b, const json_t *id, float bias) {
 
 static fr_status push_text(const reader *b, const char *text, size_t bytes, float bias) {
     fr_ids ids = {0};
-    fr_status st = fr_tokenizer_encode(b->model->tokenizer, text, bytes, 0, &ids, b->err);
+    fr_status st = fr_tokenizer_encode_watched(b->model->tokenizer, text, bytes, 0, b->model->watch,
+                                               &ids, b->err);
     for (size_t i = 0; i < ids.n && !st; i++)
         st = push(b, ids.data[i], bias);
     fr_ids_free(&ids);

@@ -10,6 +10,8 @@
 
 // ---------------------------------------------------------------- prompts
 
+enum { ASK = 1 << 12 }; // items from one question to the next whether they are wanted
+
 typedef struct reader {
     const fr_api_model *model;
     unsigned flags; // FR_TEXT_BOS, FR_TEXT_CONTROL
@@ -24,9 +26,30 @@ static fr_status begin_text(const reader *p, fr_ids *ids) {
 }
 
 static fr_status add_text(const reader *p, const json_t *text, fr_ids *ids) {
-    return fr_tokenizer_encode(p->model->tokenizer, json_string_value(text),
-                               json_string_length(text),
-                               p->flags & FR_TEXT_CONTROL ? FR_PARSE_SPECIAL : 0, ids, p->err);
+    return fr_tokenizer_encode_watched(
+        p->model->tokenizer, json_string_value(text), json_string_length(text),
+        p->flags & FR_TEXT_CONTROL ? FR_PARSE_SPECIAL : 0, p->model->watch, ids, p->err);
+}
+
+static size_t fewest_of(const reader *p, const json_t *item) {
+    if (!fr_json_is_text(item)) return 1;
+    return fr_tokenizer_fewest(p->model->tokenizer, json_string_value(item),
+                               json_string_length(item));
+}
+
+// Whether its bytes leave a prompt a chance to fit. *fewest: its tokens, at least.
+static fr_status check_room(const reader *p, const json_t *from, size_t *fewest) {
+    const size_t n_ctx = (size_t)p->model->n_ctx;
+    bool texts = !json_is_array(from);
+    *fewest = texts ? fewest_of(p, from) : 0;
+    for (size_t i = 0; i < json_array_size(from); i++) {
+        texts |= fr_json_is_text(json_array_get(from, i));
+        *fewest += fewest_of(p, json_array_get(from, i));
+    }
+    // Ids are soon counted.
+    if (!n_ctx || *fewest < n_ctx || !texts) return FR_OK;
+    return fr_fail(p->err, FR_ECONTEXT, "%s: expected less than %zu tokens, found at least %zu",
+                   p->path, n_ctx, *fewest);
 }
 
 // Ids as they are; where a string comes first, the text begins as one.
@@ -37,6 +60,7 @@ static fr_status add_mixed(const reader *p, const json_t *list, fr_ids *ids) {
     for (size_t i = 0; i < json_array_size(list) && !st; i++) {
         const json_t *item = json_array_get(list, i);
         double x;
+        if (i % ASK == ASK - 1 && fr_watch_ask(p->model->watch, p->err)) return FR_EINTR;
         if (fr_json_is_text(item)) {
             st = add_text(p, item, ids);
         } else if (fr_api_number(item, true, &x) && x >= 0 && x < p->model->n_vocab) {
@@ -64,7 +88,7 @@ fr_status fr_api_tokens(const fr_api_model *model, const json_t *from, const cha
     return add_tokens(&p, from, ids);
 }
 
-static fr_status add_prompt(const reader *p, const json_t *prompt, fr_ids *ids) {
+static fr_status add_prompt(const reader *p, const json_t *prompt, fr_ids *ids, size_t *fewest) {
     const json_t *from = prompt;
     if (json_is_object(prompt) && fr_api_member(prompt, "multimodal_data"))
         return fr_fail(p->err, FR_EARG, "%s.multimodal_data: only text is taken here", p->path);
@@ -72,7 +96,8 @@ static fr_status add_prompt(const reader *p, const json_t *prompt, fr_ids *ids) 
     if (!json_is_array(prompt) && !fr_json_is_text(from))
         return fr_api_wrong(p->err, prompt, "a string, a list of token ids, or a list of these",
                             "%s", p->path);
-    const fr_status st = add_tokens(p, from, ids);
+    fr_status st = check_room(p, from, fewest);
+    if (!st) st = add_tokens(p, from, ids);
     if (!st && !ids->n) return fr_fail(p->err, FR_EARG, "%s: expected at least one token", p->path);
     return st;
 }
@@ -105,7 +130,7 @@ static fr_status read_prompts(fr_api_request *r, const fr_api_model *model, fr_e
     fr_status st = take_prompts(r, (int)n, err);
     for (size_t i = 0; i < n && !st; i++) {
         if (!one) snprintf(p.path, sizeof p.path, "prompt[%zu]", i);
-        st = add_prompt(&p, one ? prompt : json_array_get(prompt, i), &r->prompt[i]);
+        st = add_prompt(&p, one ? prompt : json_array_get(prompt, i), &r->prompt[i], &r->fewest);
     }
     return st;
 }
@@ -147,6 +172,7 @@ static fr_status read_messages(fr_api_request *r, const fr_api_model *model, fr_
     if (!st && !r->prompt[0].n)
         st = fr_fail(err, FR_EARG, "messages: expected at least one token of the template");
     r->thinks = text.thinks;
+    r->fewest = text.fewest;
     fr_chat_text_close(&text);
     json_decref(root);
     return st;
@@ -165,7 +191,8 @@ static fr_status read_prediction(fr_api_request *r, const fr_api_model *m, fr_er
         st = fr_buffer_add(&text, json_string_value(part), json_string_length(part), err);
     }
     if (!st && text.n)
-        st = fr_tokenizer_encode(m->tokenizer, text.data, text.n, 0, &r->prediction, err);
+        st = fr_tokenizer_encode_watched(m->tokenizer, text.data, text.n, 0, m->watch,
+                                         &r->prediction, err);
     fr_buffer_free(&text);
     return st;
 }

@@ -165,8 +165,9 @@ static fr_status render(const fr_api_model *m, const json_t *root, bool no_think
     fr_json_chat chat = {0};
     fr_error why = {0};
     const fr_chat_template *used = fr_chat_choose(m->chat, fr_json_has_tools(root));
-    fr_status st = fr_json_chat_from(&chat, root, &used->takes, err);
+    fr_status st = fr_json_chat_from(&chat, root, &used->takes, m->watch, err);
     const char *blamed = m->chat->program ? "tools" : "messages"; // for what there is none
+    chat.request.n_ctx = m->n_ctx;
     chat.request.no_thinking = no_thinking;
     chat.request.begun = (fr_chat_str){begun->data, begun->n};
     if (!st &&

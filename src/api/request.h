@@ -64,6 +64,7 @@ typedef struct fr_api_request {
     fr_ids shown;      // control tokens that are part of the text: marks of thinking and calls
     fr_ids prediction; // what the client expects to be answered; none: not said
     bool thinks;       // the prompt has begun thinking, as some templates do
+    size_t fewest;     // tokens of a prompt that is FR_ECONTEXT, at least
     fr_logit_bias *bias;
     size_t n_bias, cap_bias;
 } fr_api_request;
@@ -80,19 +81,24 @@ typedef struct fr_api_model { // what text is read with
     const fr_tokenizer *tokenizer;
     const fr_chat_template *chat; // may be {0} where no messages come
     int n_vocab;                  // ids are below it
+    int n_ctx; // tokens that a prompt must be fewer than, as far as is seen before it is
+               // read; 0: any number
+    const fr_watch *watch; // whether what is made is still wanted; NULL: it is
 } fr_api_model;
 // After a parse: prompts to ids, messages by the template, bias and prediction. Control tokens are
 // read in prompts, as llama.cpp does, not in messages. FR_EARG, FR_EUNSUP: the template takes no
-// such messages; FR_ENOMEM.
+// such messages; FR_ECONTEXT: a prompt has more bytes than n_ctx tokens can stand for; FR_EINTR;
+// FR_ENOMEM.
 fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *err);
 void fr_api_close(fr_api_request *r); // {0} is fine
 
 // Appends the ids of a string, or of a list of strings and ids in one, as prompts may be. flags:
-// FR_TEXT_BOS, FR_TEXT_CONTROL. FR_EARG: what stands at `path` is neither; FR_ENOMEM.
+// FR_TEXT_BOS, FR_TEXT_CONTROL. FR_EARG: what stands at `path` is neither; FR_EINTR; FR_ENOMEM.
 fr_status fr_api_tokens(const fr_api_model *model, const json_t *from, const char *path,
                         unsigned flags, fr_ids *ids, fr_error *err);
 
-// A conversation as a prompt, as llama-server makes it: its text, and the ids, which are appended.
+// A conversation as a prompt, as llama-server makes it: its text, and the ids, which are appended
+// (NULL: not wanted).
 // A last message of the assistant is what the answer begins with ("continue_final_message" says so
 // too, beside which there is no "add_generation_prompt"): its thinking, unless that is switched off,
 // and its text. The role "developer" is "system".

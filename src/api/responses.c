@@ -5,6 +5,7 @@
 
 typedef struct reader {
     json_t *messages;
+    const fr_watch *watch;
     fr_error *err;
     size_t item; // at hand
 } reader;
@@ -50,6 +51,7 @@ static fr_status add_texts(const reader *r, const json_t *item, const char *name
     fr_status st = FR_OK;
     for (size_t i = 0; i < json_array_size(content) && !st; i++) {
         const json_t *part = json_array_get(content, i);
+        if ((st = fr_api_go_on(r->watch, i, r->err))) return st;
         if (!is_text_part(part))
             return fr_api_wrong(r->err, json_object_get(part, "type"), "a text",
                                 "input[%zu].%s[%zu].type", r->item, name, i);
@@ -110,10 +112,11 @@ static fr_status add_item(const reader *r, const json_t *item) {
                         "input[%zu].type", r->item);
 }
 
-static fr_status read_input(json_t *root, const json_t *body, fr_error *err) {
+static fr_status read_input(json_t *root, const json_t *body, const fr_watch *watch,
+                            fr_error *err) {
     const json_t *input = fr_api_member(body, "input");
     const json_t *instructions = fr_api_member(body, "instructions");
-    reader r = {.messages = json_array(), .err = err};
+    reader r = {.messages = json_array(), .watch = watch, .err = err};
     fr_status st = fr_api_set(root, "messages", r.messages, err);
     if (st) return st;
     if (instructions && !fr_json_is_text(instructions))
@@ -127,8 +130,9 @@ static fr_status read_input(json_t *root, const json_t *body, fr_error *err) {
         st = fr_api_append(r.messages, json_pack("{s:s, s:O}", "role", "user", "content", input),
                            err);
     for (; r.item < json_array_size(input) && !st; r.item++)
-        st = add_item(&r, json_array_get(input, r.item));
-    return st;
+        if (!(st = fr_api_go_on(watch, r.item, err)))
+            st = add_item(&r, json_array_get(input, r.item));
+    return st ? st : fr_api_join_thinking(r.messages, err);
 }
 
 // ---------------------------------------------------------------- settings
@@ -171,10 +175,10 @@ static fr_status refuse(const json_t *body, fr_error *err) {
     return refuse_logprobs(body, err);
 }
 
-static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {
+static fr_status read_all(json_t *root, const json_t *body, const fr_watch *watch, fr_error *err) {
     json_t *most = json_object_get(body, "max_output_tokens");
     fr_status st = refuse(body, err);
-    if (!st) st = read_input(root, body, err);
+    if (!st) st = read_input(root, body, watch, err);
     if (!st) st = fr_api_read_tools(root, body, "function", false, "parameters", err);
     if (!st) st = read_reasoning(root, body, err);
     if (!st && most) st = fr_api_set(root, "max_tokens", json_incref(most), err);
@@ -184,12 +188,12 @@ static fr_status read_all(json_t *root, const json_t *body, fr_error *err) {
 const fr_api_own_name fr_api_own_of_responses[] = {
     {"messages", "input", true}, {"max_tokens", "max_output_tokens", false}, {0}};
 
-json_t *fr_api_from_responses(const json_t *body, fr_error *err) {
+json_t *fr_api_from_responses(const json_t *body, const fr_watch *watch, fr_error *err) {
     static const char *const own[] = {
         "input",   "instructions",   "max_output_tokens", "tools",        "text", "reasoning",
         "include", "stream_options", "top_logprobs",      "conversation", NULL};
     json_t *root = fr_api_copy_but(body, own, err);
-    if (root && !read_all(root, body, err)) return root;
+    if (root && !read_all(root, body, watch, err)) return root;
     json_decref(root);
     return NULL;
 }

@@ -65,16 +65,29 @@ fr_status fr_api_add_part(json_t *message, const json_t *text, fr_error *err) {
 }
 
 fr_status fr_api_add_thinking(json_t *message, const json_t *text, fr_error *err) {
-    const json_t *before = json_object_get(message, "reasoning_content");
+    return fr_api_append(list_at(message, "reasoning_content"), json_incref((json_t *)text), err);
+}
+
+static fr_status join_thinking(json_t *message, fr_error *err) {
+    const json_t *texts = json_object_get(message, "reasoning_content");
     fr_buffer all = {0};
     fr_status st = FR_OK;
-    if (before)
-        st = fr_buffer_add(&all, json_string_value(before), json_string_length(before), err);
-    if (!st) st = fr_buffer_add(&all, json_string_value(text), json_string_length(text), err);
+    if (!json_is_array(texts)) return FR_OK;
+    for (size_t i = 0; i < json_array_size(texts) && !st; i++) {
+        const json_t *text = json_array_get(texts, i);
+        st = fr_buffer_add(&all, json_string_value(text), json_string_length(text), err);
+    }
     if (!st)
         st = fr_api_set(message, "reasoning_content", json_stringn(all.data ? all.data : "", all.n),
                         err);
     fr_buffer_free(&all);
+    return st;
+}
+
+fr_status fr_api_join_thinking(json_t *messages, fr_error *err) {
+    fr_status st = FR_OK;
+    for (size_t i = 0; i < json_array_size(messages) && !st; i++)
+        st = join_thinking(json_array_get(messages, i), err);
     return st;
 }
 

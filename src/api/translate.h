@@ -5,8 +5,8 @@
 #include "json/value.h"
 
 // A new document, the caller's. NULL: FR_EARG, a sentence that begins with the path of the field in
-// `body`, an object; FR_ENOMEM.
-typedef json_t *fr_api_translator(const json_t *body, fr_error *err);
+// `body`, an object; FR_EINTR by `watch` (or NULL); FR_ENOMEM.
+typedef json_t *fr_api_translator(const json_t *body, const fr_watch *watch, fr_error *err);
 
 // POST /v1/messages: system, blocks of content (text, thinking, tool_use, tool_result),
 // stop_sequences, tools with an input_schema, tool_choice, thinking.  [anthropic.c]
@@ -34,9 +34,16 @@ fr_status fr_api_append(json_t *list, json_t *value, fr_error *err);            
 // A new object with the members of `body` that stand in no list of names (NULL-terminated). NULL:
 // FR_ENOMEM.
 json_t *fr_api_copy_but(const json_t *body, const char *const *names, fr_error *err);
-// Adds a text to a message's list of parts, or to its thinking.
+// For each item that is read, number i: FR_EINTR.
+static inline fr_status fr_api_go_on(const fr_watch *watch, size_t i, fr_error *err) {
+    enum { ASK = 256 }; // items from one question to the next
+    return i % ASK ? FR_OK : fr_watch_ask(watch, err);
+}
+// Adds a text to a message's list of parts, or to its thinking: a list too, which becomes one text
+// when all messages are there.
 fr_status fr_api_add_part(json_t *message, const json_t *text, fr_error *err);
 fr_status fr_api_add_thinking(json_t *message, const json_t *text, fr_error *err);
+fr_status fr_api_join_thinking(json_t *messages, fr_error *err);
 fr_status fr_api_add_call(json_t *message, const json_t *id, const json_t *name, json_t *arguments,
                           fr_error *err); // takes the arguments
 // The body's tools in the form of the chat API: of this kind alone, which need not be said where it

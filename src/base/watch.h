@@ -1,6 +1,7 @@
 // watch.h — long work asks this now and then whether its result is still wanted.
 #ifndef FR_BASE_WATCH_H
 #define FR_BASE_WATCH_H
+#include "base/status.h"
 #include <stdbool.h>
 
 typedef struct fr_watch {
@@ -11,6 +12,11 @@ typedef struct fr_watch {
 // Without a watch (NULL) the work goes on to its end.
 static inline bool fr_go_on(const fr_watch *w) {
     return !w || w->go_on(w->user);
+}
+
+// FR_EINTR: the result is not wanted any more.
+static inline fr_status fr_watch_ask(const fr_watch *w, fr_error *err) {
+    return fr_go_on(w) ? FR_OK : fr_fail(err, FR_EINTR, "interrupted");
 }
 
 #endif

@@ -2,6 +2,7 @@
 // lists of theirs; what forerun.h has puts the same into one object.
 #include "base/alloc.h"
 #include "engine/text.h"
+#include <limits.h>
 #include <string.h>
 
 // ---------------------------------------------------------------- into lists
@@ -35,7 +36,7 @@ fr_status fr_text_render_json(const fr_text *t, const json_t *json, unsigned fla
     if (json_is_array(messages) && !json_array_size(messages)) // else that says what is wrong
         return fr_fail(err, FR_EARG, "messages: expected a list of at least one message");
     const fr_chat_template *used = fr_chat_choose(&t->chat, fr_json_has_tools(json));
-    st = fr_json_chat_from(&chat, json, &used->takes, err);
+    st = fr_json_chat_from(&chat, json, &used->takes, NULL, err);
     if (!st) st = fr_text_render(t, &chat.request, flags, rendered, ids, err);
     fr_json_chat_close(&chat);
     return st;
@@ -76,9 +77,15 @@ static fr_status open_encoded(encoded **out, unsigned flags, fr_error *err) {
     return *out ? FR_OK : fr_fail(err, FR_ENOMEM, "text: cannot get %zu bytes", sizeof **out);
 }
 
+fr_status fr_text_check_count(size_t n_ids, fr_error *err) {
+    if (n_ids <= INT_MAX) return FR_OK;
+    return fr_fail(err, FR_EARG, "text: expected at most %d tokens, found %zu", INT_MAX, n_ids);
+}
+
 // Hands it over, or frees it where `st` is an error.
-static fr_status finish(encoded *e, fr_status st, fr_encoded **out) {
+static fr_status finish(encoded *e, fr_status st, fr_encoded **out, fr_error *err) {
     *out = NULL;
+    if (!st) st = fr_text_check_count(e->ids.n, err);
     if (st) {
         fr_encoded_free(e ? &e->view : NULL);
         return st;
@@ -98,7 +105,7 @@ fr_status fr_text_tokenize(const fr_text *t, const char *bytes, size_t n_bytes, 
     fr_status st = open_encoded(&e, flags, err);
     if (!st) st = fr_text_encode(t, bytes, n_bytes, flags, NULL, &e->ids, err);
     if (!st) st = fr_buffer_add(&e->chat.marked.text, bytes, n_bytes, err);
-    return finish(e, st, out);
+    return finish(e, st, out, err);
 }
 
 fr_status fr_text_detokenize(const fr_text *t, const int32_t *ids, int n, fr_encoded **out,
@@ -110,7 +117,7 @@ fr_status fr_text_detokenize(const fr_text *t, const int32_t *ids, int n, fr_enc
     for (int i = 0; i < n && !st; i++)
         st = fr_ids_push(&e->ids, ids[i], err);
     if (!st) st = fr_tokenizer_decode(t->tokenizer, ids, (size_t)n, &e->chat.marked.text, err);
-    return finish(e, st, out);
+    return finish(e, st, out, err);
 }
 
 static fr_status copy_messages(fr_message *to, const fr_chat_message *from, int n, fr_error *err) {
@@ -128,14 +135,14 @@ fr_status fr_text_chat(const fr_text *t, const fr_chat_message *messages, int n,
     encoded *e;
     fr_chat_request request = {.n_messages = n, .add_generation_prompt = true};
     fr_status st = open_encoded(&e, flags, err);
-    if (st) return finish(e, st, out);
+    if (st) return finish(e, st, out, err);
     fr_message *own = n > 0 ? fr_alloc_array((size_t)n, sizeof *own) : NULL;
     if (n > 0 && !own) st = fr_fail(err, FR_ENOMEM, "text: no memory for %d messages", n);
     if (!st) st = copy_messages(own, messages, n, err);
     request.messages = own;
     if (!st) st = fr_text_render(t, &request, flags, &e->chat, &e->ids, err);
     fr_free(own);
-    return finish(e, st, out);
+    return finish(e, st, out, err);
 }
 
 fr_status fr_text_chat_json(const fr_text *t, const char *json, size_t n_bytes, unsigned flags,
@@ -143,5 +150,5 @@ fr_status fr_text_chat_json(const fr_text *t, const char *json, size_t n_bytes, 
     encoded *e;
     fr_status st = open_encoded(&e, flags, err);
     if (!st) st = fr_text_render_bytes(t, json, n_bytes, flags, &e->chat, &e->ids, err);
-    return finish(e, st, out);
+    return finish(e, st, out, err);
 }

@@ -29,6 +29,8 @@ fr_status fr_text_lend(fr_text **out, fr_gguf *gguf, fr_tokenizer *tokenizer, fr
 // Why there is no chat template that can be used.
 fr_status fr_text_check_chat(const fr_text *t, fr_error *err);
 
+// Whether so many ids can be counted as forerun.h does. FR_EARG.
+fr_status fr_text_check_count(size_t n_ids, fr_error *err);
 // Appends ids: those of fr_text_tokenize; FR_EINTR by `watch` (or NULL).
 fr_status fr_text_encode(const fr_text *t, const char *text, size_t bytes, unsigned flags,
                          const fr_watch *watch, fr_ids *ids, fr_error *err);

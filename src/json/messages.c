@@ -16,6 +16,7 @@ typedef struct place {
 typedef struct builder {
     fr_jinja_values *v;
     const fr_chat_takes *takes;
+    const fr_watch *watch;
     fr_error *err;
 } builder;
 
@@ -35,6 +36,10 @@ static void put(const builder *b, fr_jinja_value to, const char *key, fr_jinja_v
 
 static fr_jinja_value any(const builder *b, const json_t *value) {
     return fr_json_template_value(b->v, value);
+}
+
+static fr_status go_on(const builder *b) {
+    return fr_jinja_values_go_on(b->v) ? FR_OK : fr_fail(b->err, FR_EINTR, "interrupted");
 }
 
 static bool is_key(const char *key, const char *name) {
@@ -106,9 +111,10 @@ static fr_status make_content(const builder *b, const json_t *content, const pla
 
 // The object in a string of arguments, which is how the API sends them. NULL without a sentence:
 // the arguments are no such string, they are used as they are.
-static json_t *arguments_in_string(const json_t *arguments) {
+static json_t *arguments_in_string(const builder *b, const json_t *arguments) {
     if (!fr_json_is_text(arguments)) return NULL;
-    json_t *held = fr_json_load(json_string_value(arguments), json_string_length(arguments), NULL);
+    json_t *held = fr_json_load_watched(json_string_value(arguments), json_string_length(arguments),
+                                        b->watch, NULL);
     if (held && (!json_is_object(held) || fr_json_check_depth(held, NULL))) {
         json_decref(held);
         held = NULL;
@@ -132,7 +138,7 @@ static fr_status make_arguments(const builder *b, const json_t *given, fr_jinja_
     }
     if (json_is_object(given) && !b->takes->object_arguments && b->takes->text_arguments)
         return dumped(b, given, out);
-    json_t *held = b->takes->text_arguments ? NULL : arguments_in_string(given);
+    json_t *held = b->takes->text_arguments ? NULL : arguments_in_string(b, given);
     *out = any(b, held ? held : given);
     json_decref(held);
     return FR_OK;
@@ -259,7 +265,8 @@ static fr_status make_messages(const builder *b, const json_t *messages) {
     const fr_jinja_value list = fr_jinja_list(b->v);
     for (size_t i = 0; i < n; i++) {
         const place at = {.what = "messages", .index = i};
-        const fr_status st = make_message(b, json_array_get(messages, i), &at, list);
+        fr_status st = go_on(b);
+        if (!st) st = make_message(b, json_array_get(messages, i), &at, list);
         if (st) return st;
     }
     fr_jinja_set(b->v, "messages", list);
@@ -350,23 +357,23 @@ bool fr_json_has_tools(const json_t *root) {
 }
 
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
-                            fr_error *err) {
-    *out = (fr_json_chat){.request.add_generation_prompt = true};
+                            const fr_watch *watch, fr_error *err) {
+    *out = (fr_json_chat){.request = {.add_generation_prompt = true, .watch = watch}};
     fr_status st = check_depths(root, err);
     if (!st) st = fr_jinja_values_open(&out->request.values, err);
     if (st) return st;
-    const builder b = {out->request.values, takes, err};
+    fr_jinja_values_watch(out->request.values, watch);
+    const builder b = {out->request.values, takes, watch, err};
     if (!json_is_array(root) && !json_is_object(root))
         return fr_fail(err, FR_EARG, "messages: expected a list, or an object with \"messages\"");
     if (json_is_object(root)) st = make_variables(&b, root, &out->request);
     fr_jinja_set(b.v, "tools", fr_jinja_none());
     if (!st) st = make_documents(&b, root);
     if (!st) st = make_messages(&b, json_is_array(root) ? root : json_object_get(root, "messages"));
-    if (st || json_is_array(root)) return st;
-    st = make_tools(&b, json_object_get(root, "tools"), out);
-    return st ? st
-              : optional_flag(root, "add_generation_prompt", &out->request.add_generation_prompt,
-                              err);
+    if (!st && json_is_object(root)) st = make_tools(&b, json_object_get(root, "tools"), out);
+    if (!st && json_is_object(root))
+        st = optional_flag(root, "add_generation_prompt", &out->request.add_generation_prompt, err);
+    return st ? st : go_on(&b);
 }
 
 void fr_json_chat_close(fr_json_chat *chat) {

@@ -22,9 +22,10 @@ typedef struct fr_json_chat {
     fr_chat_request request; // add_generation_prompt true where not given; bos, eos, now: caller's
 } fr_json_chat;
 
-// *out is overwritten; close it whether or not this succeeds. FR_EARG, FR_ENOMEM.
+// *out is overwritten; close it whether or not this succeeds. `watch` (or NULL) stays in place, it is
+// the request's too. FR_EARG, FR_EINTR, FR_ENOMEM.
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
-                            fr_error *err);
+                            const fr_watch *watch, fr_error *err);
 // Whether the object has tools, which fr_chat_choose is to know for what `takes` it is read with.
 bool fr_json_has_tools(const json_t *root);
 void fr_json_chat_close(fr_json_chat *chat); // fine on {0}, and twice

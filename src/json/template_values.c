@@ -28,7 +28,7 @@ static fr_jinja_value convert_string(fr_jinja_values *v, const json_t *value) {
 }
 
 static fr_jinja_value convert(fr_jinja_values *v, const json_t *value, int depth) {
-    if (depth > FR_JSON_MAX_DEPTH) return fr_jinja_none();
+    if (depth > FR_JSON_MAX_DEPTH || !fr_jinja_values_go_on(v)) return fr_jinja_none();
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         return convert_object(v, value, depth);

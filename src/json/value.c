@@ -80,9 +80,49 @@ static bool is_deep(const char *json, size_t bytes) {
     return false;
 }
 
+// A document on its way into Jansson, which takes it in pieces.
+typedef struct feed {
+    const char *json;
+    size_t left, pieces;
+    const fr_watch *watch;
+    bool stopped;
+} feed;
+
+static size_t give(void *to, size_t room, void *user) {
+    enum { ASK = 64 }; // pieces, of a KB each, from one question to the next
+    feed *f = user;
+    if (f->pieces++ % ASK == 0) f->stopped |= !fr_go_on(f->watch);
+    if (f->stopped) return (size_t)-1;
+    const size_t n = f->left < room ? f->left : room;
+    if (n) memcpy(to, f->json, n);
+    f->json += n;
+    f->left -= n;
+    return n;
+}
+
+static json_t *parse(const char *json, size_t bytes, const fr_watch *watch, fr_error *err) {
+    feed f = {.json = json, .left = bytes, .watch = watch};
+    json_error_t where = {0};
+    json_t *root = json_load_callback(
+        give, &f, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
+    const bool no_memory = json_error_code(&where) == json_error_out_of_memory;
+    if (f.stopped) {
+        json_decref(root); // what came before may be a whole document
+        root = NULL;
+        fr_fail(err, FR_EINTR, "interrupted");
+    } else if (!root) {
+        fr_fail(err, no_memory ? FR_ENOMEM : FR_EARG, "JSON, line %d, column %d: %s", where.line,
+                where.column, where.text);
+    }
+    return root;
+}
+
 json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
+    return fr_json_load_watched(json, bytes, NULL, err);
+}
+
+json_t *fr_json_load_watched(const char *json, size_t bytes, const fr_watch *watch, fr_error *err) {
     fr_buffer marked = {0};
-    json_error_t where;
     size_t count;
     if (bytes > FR_JSON_MAX_BYTES) {
         fr_fail(err, FR_EARG, "JSON: %zu bytes, expected at most %d", bytes, FR_JSON_MAX_BYTES);
@@ -98,12 +138,8 @@ json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
         return NULL;
     }
     if (count) json = marked.data, bytes = marked.n;
-    json_t *root = json_loadb(json ? json : "", bytes,
-                              JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
+    json_t *root = parse(json, bytes, watch, err);
     fr_buffer_free(&marked);
-    if (!root)
-        fr_fail(err, json_error_code(&where) == json_error_out_of_memory ? FR_ENOMEM : FR_EARG,
-                "JSON, line %d, column %d: %s", where.line, where.column, where.text);
     return root;
 }
 

@@ -2,7 +2,7 @@
 #ifndef FR_JSON_VALUE_H
 #define FR_JSON_VALUE_H
 #include "base/buffer.h"
-#include "base/status.h"
+#include "base/watch.h"
 #include <jansson.h>
 
 // What is read may be nested deeper than what is written: fields that nobody knows are skipped.
@@ -15,6 +15,8 @@ enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_NESTING = 256, FR_JSON_MAX_BYTES = 6
 // which fr_json_is_text is false and which fr_json_dump and fr_json_compact, not Jansson's own
 // writers, write as numbers. NULL on error, with the sentence. The caller owns the reference.
 json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
+// The same of a document that may be long; FR_EINTR: it is not wanted any more.
+json_t *fr_json_load_watched(const char *json, size_t bytes, const fr_watch *watch, fr_error *err);
 
 // A JSON string of bytes that need not be UTF-8: what is none becomes U+FFFD. NULL: no memory.
 json_t *fr_json_text(const char *text, size_t bytes);

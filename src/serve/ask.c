@@ -34,7 +34,7 @@ static fr_status read_chat(fr_api_request *r, const fr_server *s, fr_api_kind ki
 fr_status fr_ask_read(fr_api_request *r, const fr_server *s, const fr_ask_options *options,
                       const json_t *body, fr_error *err) {
     *r = (fr_api_request){0};
-    json_t *chat = options->translate ? options->translate(body, err) : json_incref((json_t *)body);
+    json_t *chat = options->translate ? options->translate(body, NULL, err) : json_incref((json_t *)body);
     if (!chat) return err->code;
     fr_status st = read_chat(r, s, options->kind, chat, err);
     if (!st && options->translate && r->n != 1)

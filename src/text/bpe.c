@@ -100,7 +100,7 @@ static fr_status merge_part(const fr_bpe *b, fr_merger *m, const char *word, siz
     if (st) return st;
     for (size_t i = 0; i < bytes; i++)
         fr_merger_add(m, i, 1, b->vocab->byte_id[(uint8_t)word[i]]);
-    fr_merger_run(m, find_merge, b);
+    st = fr_merger_run(m, find_merge, b, err);
     for (int32_t i = 0; !st && i >= 0; i = m->symbols[i].next)
         if (m->symbols[i].id >= 0) st = fr_ids_push(ids, m->symbols[i].id, err);
     return st;
@@ -109,8 +109,8 @@ static fr_status merge_part(const fr_bpe *b, fr_merger *m, const char *word, siz
 fr_status fr_bpe_word(const fr_bpe *b, fr_merger *m, const char *word, size_t bytes, fr_ids *ids,
                       fr_error *err) {
     int32_t whole = b->whole_words ? fr_vocab_find(b->vocab, word, bytes) : -1;
-    if (whole >= 0) return fr_ids_push(ids, whole, err);
-    fr_status st = FR_OK;
+    fr_status st = whole >= 0 ? fr_watch_ask(m->watch, err) : FR_OK;
+    if (whole >= 0) return st ? st : fr_ids_push(ids, whole, err);
     for (size_t at = 0, n; !st && at < bytes; at += n) {
         n = bytes - at < FR_MERGE_MAX_BYTES ? bytes - at : FR_MERGE_MAX_BYTES;
         st = merge_part(b, m, word + at, n, ids, err);

@@ -6,8 +6,8 @@
 #include "text/utf8.h"
 #include <string.h>
 
-enum { MAX_TEXT = 1 << 30 };
-#define SPM_SPACE "\xE2\x96\x81" // U+2581
+enum { MAX_TEXT = 1 << 30, ASK = 1 << 16 }; // bytes; ... from one question to the next
+#define SPM_SPACE "\xE2\x96\x81"            // U+2581
 
 typedef struct encoding { // one call
     const fr_tokenizer *t;
@@ -97,8 +97,10 @@ static fr_status encode_all(encoding *e, const fr_marked *m, fr_error *err) {
     const char *text = m->text.data;
     const size_t bytes = m->text.n;
     fr_status st = FR_OK;
-    size_t begin = 0, at = 0, run = 0;
+    size_t begin = 0, at = 0, run = 0, asked = 0;
     while (!st && at < bytes) {
+        if (at >= asked && (st = fr_watch_ask(e->merger.watch, err))) break;
+        if (at >= asked) asked = at + ASK;
         const int32_t id = special_at(v, &m->text, at, control_end(m, &run, at));
         if (id < 0) {
             at++;

@@ -4,7 +4,8 @@
 #include "base/alloc.h"
 
 fr_status fr_merger_begin(fr_merger *m, const char *text, size_t max_symbols, fr_error *err) {
-    if (!fr_go_on(m->watch)) return fr_fail(err, FR_EINTR, "interrupted");
+    fr_status st = fr_watch_ask(m->watch, err);
+    if (st) return st;
     if (max_symbols > m->cap) {
         size_t cap = m->cap ? m->cap : 64;
         while (cap < max_symbols)
@@ -64,21 +65,30 @@ static void offer(fr_merger *m, fr_merge_fn *find, const void *model, int32_t le
                                      l->bytes + r->bytes, id});
 }
 
-void fr_merger_run(fr_merger *m, fr_merge_fn *find, const void *model) {
-    for (size_t i = 1; i < m->n_symbols; i++)
+static void merge(fr_merger *m, fr_merge_fn *find, const void *model, const fr_merge_pair *pair) {
+    const int32_t left = (int32_t)(uint32_t)pair->key;
+    fr_symbol *l = &m->symbols[left], *r = &m->symbols[pair->right];
+    // Symbols only grow, so the sum tells whether one of the two has changed or gone.
+    if (!l->bytes || !r->bytes || l->bytes + r->bytes != pair->bytes) return;
+    l->bytes = pair->bytes;
+    l->id = pair->id;
+    l->next = r->next;
+    if (r->next >= 0) m->symbols[r->next].prev = left;
+    r->bytes = 0;
+    offer(m, find, model, l->prev, left);
+    offer(m, find, model, left, l->next);
+}
+
+fr_status fr_merger_run(fr_merger *m, fr_merge_fn *find, const void *model, fr_error *err) {
+    enum { ASK = 1 << 14 }; // pairs from one question to the next
+    for (size_t i = 1; i < m->n_symbols; i++) {
         offer(m, find, model, (int32_t)i - 1, (int32_t)i);
-    while (m->n_heap) {
-        fr_merge_pair pair = heap_pop(m);
-        int32_t left = (int32_t)(uint32_t)pair.key;
-        fr_symbol *l = &m->symbols[left], *r = &m->symbols[pair.right];
-        // Symbols only grow, so the sum tells whether one of the two has changed or gone.
-        if (!l->bytes || !r->bytes || l->bytes + r->bytes != pair.bytes) continue;
-        l->bytes = pair.bytes;
-        l->id = pair.id;
-        l->next = r->next;
-        if (r->next >= 0) m->symbols[r->next].prev = left;
-        r->bytes = 0;
-        offer(m, find, model, l->prev, left);
-        offer(m, find, model, left, l->next);
+        if (i % ASK == 0 && fr_watch_ask(m->watch, err)) return FR_EINTR;
     }
+    for (size_t n = 1; m->n_heap; n++) {
+        const fr_merge_pair pair = heap_pop(m);
+        merge(m, find, model, &pair);
+        if (n % ASK == 0 && fr_watch_ask(m->watch, err)) return FR_EINTR;
+    }
+    return FR_OK;
 }

@@ -25,7 +25,7 @@ typedef struct fr_merge_pair { // a candidate
 } fr_merge_pair;
 
 typedef struct fr_merger { // {0} is empty
-    const fr_watch *watch; // asked before every word; borrowed, NULL: all are wanted
+    const fr_watch *watch; // asked before every word and within long ones; borrowed, may be NULL
     const char *text;
     fr_symbol *symbols;
     fr_merge_pair *heap;
@@ -38,7 +38,8 @@ typedef bool fr_merge_fn(const void *model, const char *text, const fr_symbol *l
 
 fr_status fr_merger_begin(fr_merger *m, const char *text, size_t max_symbols,
                           fr_error *err); // FR_ENOMEM, FR_EINTR
-void fr_merger_run(fr_merger *m, fr_merge_fn *find, const void *model);
+fr_status fr_merger_run(fr_merger *m, fr_merge_fn *find, const void *model,
+                        fr_error *err); // FR_EINTR
 void fr_merger_close(fr_merger *m);
 
 // Appends a symbol; no more than begin was told.

@@ -73,8 +73,7 @@ static fr_status push_bytes(const fr_spm *s, const char *text, const fr_symbol *
 
 // Merges the symbols that the merger holds and appends their ids.
 static fr_status finish_part(const fr_spm *s, fr_merger *m, fr_ids *ids, fr_error *err) {
-    fr_status st = FR_OK;
-    fr_merger_run(m, find_merge, s);
+    fr_status st = fr_merger_run(m, find_merge, s, err);
     for (int32_t i = m->n_symbols ? 0 : -1; !st && i >= 0; i = m->symbols[i].next) {
         const fr_symbol *symbol = &m->symbols[i];
         st = symbol->id >= 0 ? fr_ids_push(ids, symbol->id, err)

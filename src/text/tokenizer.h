@@ -59,6 +59,9 @@ fr_status fr_tokenizer_encode_watched(const fr_tokenizer *t, const char *text, s
 // the template's. Where two runs meet, nothing else changes.
 fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *text,
                                      const fr_watch *watch, fr_ids *ids, fr_error *err);
+// The fewest tokens that a text of these bytes becomes, whatever its words are: it is not read as encode
+// does, so that one for which there is no room can be refused at once.  [fewest.c]
+size_t fr_tokenizer_fewest(const fr_tokenizer *t, const char *text, size_t bytes);
 
 // Appends the bytes that ids stand for (control tokens as they are written) to *text: the inverse
 // of encode, so a space that encode put in front is taken away. Bytes need not be valid UTF-8.

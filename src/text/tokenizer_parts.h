@@ -1,4 +1,5 @@
-// tokenizer_parts.h — what a tokenizer consists of. For tokenizer.c and encode.c alone.
+// tokenizer_parts.h — what a tokenizer consists of. For tokenizer.c, encode.c and fewest.c
+// alone.
 #ifndef FR_TEXT_TOKENIZER_PARTS_H
 #define FR_TEXT_TOKENIZER_PARTS_H
 #include "text/bpe.h"

@@ -34,7 +34,8 @@ static int set_up(void **state) {
     if (fr_gguf_open_memory(&gguf, file, bytes, "tiny", &err)) return -1;
     if (fr_tokenizer_open(&tokenizer, gguf, &err)) return -1;
     if (open_named_chat(&chat, "chatml", &err)) return -1;
-    model = (fr_api_model){tokenizer, &chat, fr_tokenizer_size(tokenizer)};
+    model = (fr_api_model){
+        .tokenizer = tokenizer, .chat = &chat, .n_vocab = fr_tokenizer_size(tokenizer)};
     return 0;
 }
 

@@ -21,7 +21,7 @@ static void check_all(fr_api_translator *translate, const pair *pairs, size_t n)
         json_t *body = json_loads(pairs[i].from, 0, NULL),
                *right = json_loads(pairs[i].to, 0, NULL);
         assert_true(body && right);
-        json_t *found = translate(body, &err);
+        json_t *found = translate(body, NULL, &err);
         if (!found) fail_msg("%s: %s", pairs[i].from, err.text);
         char *text = json_dumps(found, JSON_COMPACT);
         if (!json_equal(found, right)) fail_msg("expected %s, found %s", pairs[i].to, text);
@@ -37,7 +37,7 @@ static void refuse_all(fr_api_translator *translate, const pair *pairs, size_t n
         fr_error err = {0};
         json_t *body = json_loads(pairs[i].from, 0, NULL);
         assert_non_null(body);
-        if (translate(body, &err)) fail_msg("%s: expected an error", pairs[i].from);
+        if (translate(body, NULL, &err)) fail_msg("%s: expected an error", pairs[i].from);
         assert_int_equal(err.code, FR_EARG);
         if (strncmp(err.text, pairs[i].to, strlen(pairs[i].to)))
             fail_msg("expected %s, found %s", pairs[i].to, err.text);

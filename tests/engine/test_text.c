@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "engine/engine.h"
 #include "support/tiny_model.h"
+#include <limits.h>
 #include <locale.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -433,6 +434,15 @@ static void a_host_s_locale_changes_no_prompt(void **state) {
     if (!made) print_message("skipped in part: localedef could make no German locale\n");
 }
 
+// More tokens than an int counts would be a negative number of them.
+static void tokens_beyond_an_int_are_an_error(void **state) {
+    (void)state;
+    fr_error err = {0};
+    assert_int_equal(fr_text_check_count(INT_MAX, &err), FR_OK);
+    assert_int_equal(fr_text_check_count((size_t)INT_MAX + 1, &err), FR_EARG);
+    assert_string_equal(err.text, "text: expected at most 2147483647 tokens, found 2147483648");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_becomes_tokens_and_text_again),
@@ -444,6 +454,7 @@ int main(void) {
         cmocka_unit_test(a_template_of_ones_own_takes_the_models_place),
         cmocka_unit_test(a_template_for_tools_is_used_where_there_are_some),
         cmocka_unit_test(threads_may_share_a_text),
+        cmocka_unit_test(tokens_beyond_an_int_are_an_error),
         cmocka_unit_test(an_engine_says_what_it_is),
         cmocka_unit_test(the_coders_tokens_are_those_published),
         cmocka_unit_test(a_model_without_such_tokens_says_so),

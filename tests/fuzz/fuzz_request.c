@@ -45,7 +45,8 @@ static void check(const fr_api_request *r, const fr_api_model *model) {
 
 // Takes the body.
 static void read_value(fr_api_kind kind, json_t *body) {
-    const fr_api_model model = {tokenizer, &chat, fr_tokenizer_size(tokenizer)};
+    const fr_api_model model = {
+        .tokenizer = tokenizer, .chat = &chat, .n_vocab = fr_tokenizer_size(tokenizer)};
     const fr_api_defaults usual = fr_api_usual(1);
     fr_api_request r;
     fr_buffer text = {0};
@@ -62,7 +63,7 @@ static void read_value(fr_api_kind kind, json_t *body) {
 // The body of another API, where it is one.
 static void read_other(fr_api_translator *translate, const json_t *body) {
     fr_error err = {0};
-    json_t *root = translate(body, &err);
+    json_t *root = translate(body, NULL, &err);
     if (root)
         read_value(FR_API_CHAT, root);
     else if (!err.text[0])

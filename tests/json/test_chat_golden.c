@@ -39,7 +39,7 @@ static void check_row(const json_t *row, const fr_chat_template *chat, int line)
     fr_chat_text out = {0};
     fr_error err = {0};
     if (!chat->program) return;
-    assert_int_equal(fr_json_chat_from(&in, row, &chat->takes, &err), FR_OK);
+    assert_int_equal(fr_json_chat_from(&in, row, &chat->takes, NULL, &err), FR_OK);
     in.request.bos = (fr_chat_str){"<s>", 3};
     in.request.eos = (fr_chat_str){"</s>", 4};
     const fr_status st = fr_chat_render(chat, &in.request, &out, &err);

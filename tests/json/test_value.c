@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/asked.h"
 #include "json/value.h"
 
 static const struct {
@@ -181,6 +182,30 @@ static void dump_refuses_deep_nesting(void **state) {
     fr_buffer_free(&out);
 }
 
+// Long documents are asked about as they are read, and one that is not wanted any more is left.
+static void a_long_document_can_be_left(void **state) {
+    (void)state;
+    fr_buffer text = {0};
+    fr_error err = {0};
+    asked all = {.most = INT_MAX}, some = {.most = 2};
+    const fr_watch on = ASKED(&all), off = ASKED(&some);
+    fr_buffer_add(&text, "[0", 2, &err);
+    while (text.n < 1 << 20)
+        fr_buffer_add(&text, ",{\"a\":[1,\"b\"]}", 14, &err);
+    fr_buffer_add(&text, "]", 1, &err);
+    json_t *value = fr_json_load_watched(text.data, text.n, &on, &err),
+           *same = fr_json_load(text.data, text.n, &err);
+    assert_non_null(value);
+    assert_true(json_equal(value, same));
+    assert_true(all.n >= 8 && all.n < 100); // a question costs a system call
+    assert_null(fr_json_load_watched(text.data, text.n, &off, &err));
+    assert_int_equal(err.code, FR_EINTR);
+    assert_int_equal(some.n, 3);
+    json_decref(value);
+    json_decref(same);
+    fr_buffer_free(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dump_writes_what_python_writes),
@@ -189,6 +214,7 @@ int main(void) {
         cmocka_unit_test(dump_keeps_every_double),
         cmocka_unit_test(load_refuses_with_a_sentence),
         cmocka_unit_test(load_refuses_deep_nesting),
+        cmocka_unit_test(a_long_document_can_be_left),
         cmocka_unit_test(dump_refuses_deep_nesting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,11 +9,13 @@
 static atomic_int calls, failures, fail_at;
 static atomic_bool fail_on;
 static atomic_long live;
+static atomic_llong asked;
 
 void counted_fail(int n, bool on) {
     atomic_store(&fail_at, 0);
     atomic_store(&calls, 0);
     atomic_store(&failures, 0);
+    atomic_store(&asked, 0);
     atomic_store(&fail_on, on);
     atomic_store(&fail_at, n);
 }
@@ -24,6 +26,10 @@ int counted_calls(void) {
 
 int counted_failures(void) {
     return atomic_load(&failures);
+}
+
+long long counted_bytes(void) {
+    return atomic_load(&asked);
 }
 
 long counted_live(void) {
@@ -71,6 +77,7 @@ void *__wrap_malloc(size_t bytes) {
         errno = ENOMEM;
         return NULL;
     }
+    atomic_fetch_add(&asked, (long long)bytes);
     return taken(__real_malloc(bytes));
 }
 
@@ -87,6 +94,7 @@ void *__wrap_realloc(void *p, size_t bytes) {
         errno = ENOMEM;
         return NULL;
     }
+    atomic_fetch_add(&asked, (long long)bytes);
     void *q = __real_realloc(p, bytes);
     return p ? q : taken(q); // a block that moves stays one block
 }
@@ -96,6 +104,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
         errno = ENOMEM;
         return NULL;
     }
+    atomic_fetch_add(&asked, (long long)bytes);
     return taken(__real_aligned_alloc(alignment, bytes));
 }
 

@@ -9,8 +9,9 @@
 // From now on the n-th call (from 1) fails, and with `on` all later ones too; 0: none. Resets the
 // count.
 void counted_fail(int n, bool on);
-int counted_calls(void);    // since the last counted_fail
-int counted_failures(void); // calls that were failed since then
-long counted_live(void);    // blocks, mappings and threads that are not given back
+int counted_calls(void);       // since the last counted_fail
+int counted_failures(void);    // calls that were failed since then
+long long counted_bytes(void); // that were asked for of malloc and its like since then
+long counted_live(void);       // blocks, mappings and threads that are not given back
 
 #endif

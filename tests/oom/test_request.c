@@ -49,7 +49,8 @@ static void reading_gives_everything_back(void **state) {
     assert_int_equal(fr_gguf_open_memory(&g, file, bytes, "tiny", NULL), FR_OK);
     assert_int_equal(fr_tokenizer_open(&tokenizer, g, NULL), FR_OK);
     assert_int_equal(open_named_chat(&chat, "chatml", NULL), FR_OK);
-    model = (fr_api_model){tokenizer, &chat, fr_tokenizer_size(tokenizer)};
+    model = (fr_api_model){
+        .tokenizer = tokenizer, .chat = &chat, .n_vocab = fr_tokenizer_size(tokenizer)};
     for (size_t b = 0; b < sizeof bodies / sizeof *bodies; b++)
         for (int n = 1;; n++) {
             const long before = counted_live();

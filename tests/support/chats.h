@@ -10,7 +10,7 @@ static inline fr_status parse_chat(fr_json_chat *out, const char *json, size_t b
     *out = (fr_json_chat){0};
     json_t *root = fr_json_load(json, bytes, &failure);
     if (!root) return fr_fail(err, failure.code, "%s", failure.text);
-    const fr_status st = fr_json_chat_from(out, root, takes, err);
+    const fr_status st = fr_json_chat_from(out, root, takes, NULL, err);
     json_decref(root);
     return st;
 }

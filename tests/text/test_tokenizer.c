@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "made_vocab.h"
+#include "support/asked.h"
 
 static fr_tokenizer *open_made(const made_vocab *v) {
     fr_tokenizer *t;
@@ -281,6 +282,47 @@ static void a_long_text_can_be_left_between_words(void **state) {
     fr_tokenizer_close(t);
 }
 
+// ... and within a long word, in the middle of a search for special tokens, and between words that
+// need no merging: nothing that is left goes on for long. A question stands for so many bytes.
+static void no_text_goes_on_when_it_is_not_wanted(void **state) {
+    (void)state;
+    enum { BYTES = 1 << 20, EACH = 1 << 17 };
+    static const char *const parts[] = {"a", " hello", "\n", "<<<<", "\xC3\xA9"};
+    for (int kind = 0; kind < 3; kind++) {
+        made_vocab v;
+        if (kind == 2)
+            made_spm(&v, true);
+        else
+            v = hello_vocab();
+        if (kind == 1) v.pre = "llama-bpe"; // whole words
+        if (kind == 2) made_add(&v, "aa", FR_TOKEN_NORMAL, 1);
+        made_add(&v, "<<mark>>", FR_TOKEN_CONTROL, 0);
+        fr_tokenizer *t = open_made(&v);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            fr_ids ids = {0};
+            fr_buffer text = {0};
+            fr_error err;
+            asked all = {.most = INT_MAX}, some = {.most = 3};
+            const fr_watch on = ASKED(&all), off = ASKED(&some);
+            while (text.n < BYTES)
+                fr_buffer_add(&text, parts[i], strlen(parts[i]), &err);
+            assert_int_equal(fr_tokenizer_encode_watched(t, text.data, text.n, FR_PARSE_SPECIAL,
+                                                         &on, &ids, &err),
+                             FR_OK);
+            assert_true(all.n >= BYTES / EACH);
+            ids.n = 0;
+            assert_int_equal(fr_tokenizer_encode_watched(t, text.data, text.n, FR_PARSE_SPECIAL,
+                                                         &off, &ids, &err),
+                             FR_EINTR);
+            assert_int_equal(some.n, 4);
+            assert_int_equal(ids.n, 0);
+            fr_ids_free(&ids);
+            fr_buffer_free(&text);
+        }
+        fr_tokenizer_close(t);
+    }
+}
+
 static void encode_appends_and_decode_refuses_unknown_ids(void **state) {
     (void)state;
     made_vocab v = hello_vocab();
@@ -535,6 +577,7 @@ int main(void) {
         cmocka_unit_test(a_merge_may_make_a_user_defined_token),
         cmocka_unit_test(bpe_of_a_long_word_takes_no_quadratic_time),
         cmocka_unit_test(a_long_text_can_be_left_between_words),
+        cmocka_unit_test(no_text_goes_on_when_it_is_not_wanted),
         cmocka_unit_test(encode_appends_and_decode_refuses_unknown_ids),
         cmocka_unit_test(open_refuses_what_it_cannot_do_right),
         cmocka_unit_test(an_id_of_minus_one_means_none),

@@ -87,7 +87,7 @@ static fr_status render(const fr_chat_template *chat, const fr_chat_request *q, 
     fr_jinja_set(v, "bos_token", text_value(v, or_empty(q->bos), FR_MARK_TEMPLATE));
     fr_jinja_set(v, "eos_token", text_value(v, or_empty(q->eos), FR_MARK_TEMPLATE));
     fr_jinja_set(v, "add_generation_prompt", fr_jinja_bool(q->add_generation_prompt));
-    const fr_jinja_options options = {.now = q->now, .max_steps = q->max_steps};
+    const fr_jinja_options options = {.now = q->now, .max_steps = q->max_steps, .watch = q->watch};
     const fr_status st = fr_jinja_render(chat->program, v, &options, &out->marked, err);
     if (!st) out->has_bos = begins_with(&out->marked, q->bos);
     return st;

@@ -56,29 +56,33 @@ typedef struct fr_chat_request {
     bool no_thinking;  // thinking that the prompt has begun is closed
     fr_chat_str begun; // prefilled beginning of the answer, after the prompt; untrusted text. One
                        // that begins by thinking goes on with thinking of the prompt
-    fr_chat_str bos, eos; // texts of the model's tokens; absent: empty
-    uint64_t max_steps;   // of the template's work; 0: FR_JINJA_MAX_STEPS
-    const struct tm *now; // for templates that ask for today; NULL: they take a date of their own
+    fr_chat_str bos, eos;  // texts of the model's tokens; absent: empty
+    uint64_t max_steps;    // of the template's work; 0: FR_JINJA_MAX_STEPS
+    const fr_watch *watch; // whether all this is still wanted; NULL: it is
+    int n_ctx;             // tokens that the prompt must be fewer than; 0: any number
+    const struct tm *now;  // for templates that ask for today; NULL: they take a date of their own
 } fr_chat_request;
 
 // A rendered conversation; {0} is empty.
 typedef struct fr_chat_text {
     fr_marked marked;
-    bool has_bos; // it begins with the request's bos: do not add that token again
-    bool thinks;  // it ends within thinking; of fr_chat_encode
+    bool has_bos;  // it begins with the request's bos: do not add that token again
+    bool thinks;   // it ends within thinking; of fr_chat_encode
+    size_t fewest; // tokens of one that is FR_ECONTEXT, at least
 } fr_chat_text;
 void fr_chat_text_close(fr_chat_text *text); // frees and empties; fine on {0}
 
 // Renders into *out, whose former content is replaced; on failure it is empty.
-// FR_EARG: what the template refuses. FR_EUNSUP: tools, where it knows none. FR_ENOMEM.
+// FR_EARG: what the template refuses. FR_EUNSUP: tools, where it knows none. FR_EINTR. FR_ENOMEM.
 fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *request,
                          fr_chat_text *out, fr_error *err);
 
 // Renders with the tokenizer's bos and eos and the present time, which are filled in here, closes
 // thinking and begins the answer where that is asked for, and appends the ids: the token in front
 // that the model wants, if `bos` and unless the template wrote it; control tokens where the template
-// wrote them, or (`control`) wherever they stand. Every conversation goes through here. Errors of
-// fr_chat_render; FR_ENOMEM.
+// wrote them, or (`control`) wherever they stand; ids NULL: the text alone is wanted. Every
+// conversation goes through here. Errors of fr_chat_render; FR_ECONTEXT: it has more bytes than n_ctx
+// tokens can stand for; FR_ENOMEM.
 fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
                          fr_chat_request *request, bool bos, bool control, fr_chat_text *out,
                          fr_ids *ids, fr_error *err);

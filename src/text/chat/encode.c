@@ -60,6 +60,17 @@ static fr_status begin_answer(const fr_chat_request *request, fr_chat_text *out,
     return fr_marked_add(marked, begun->data + from, begun->bytes - from, FR_MARK_MESSAGE, err);
 }
 
+// Whether its bytes leave it a chance to fit.
+static fr_status check_room(const fr_chat_request *request, const fr_tokenizer *t,
+                            fr_chat_text *out, fr_error *err) {
+    const fr_buffer *text = &out->marked.text;
+    if (!request->n_ctx) return FR_OK;
+    out->fewest = fr_tokenizer_fewest(t, text->data, text->n);
+    if (out->fewest < (size_t)request->n_ctx) return FR_OK;
+    return fr_fail(err, FR_ECONTEXT, "expected less than %d tokens, found at least %zu",
+                   request->n_ctx, out->fewest);
+}
+
 fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
                          fr_chat_request *request, bool bos, bool control, fr_chat_text *out,
                          fr_ids *ids, fr_error *err) {
@@ -72,12 +83,14 @@ fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
     fr_status st = fr_chat_render(chat, request, out, err);
     request->now = NULL;
     if (!st) st = begin_answer(request, out, err);
+    if (st || !ids) return st;
     const bool adds_bos = bos && special->add_bos && special->bos >= 0 && !out->has_bos;
+    st = check_room(request, t, out, err);
     if (!st && adds_bos) st = fr_ids_push(ids, special->bos, err);
     if (st) return st;
     const fr_marked *marked = &out->marked;
     if (control)
-        return fr_tokenizer_encode(t, marked->text.data, marked->text.n, FR_PARSE_SPECIAL, ids,
-                                   err);
-    return fr_tokenizer_encode_marked(t, marked, NULL, ids, err);
+        return fr_tokenizer_encode_watched(t, marked->text.data, marked->text.n, FR_PARSE_SPECIAL,
+                                           request->watch, ids, err);
+    return fr_tokenizer_encode_marked(t, marked, request->watch, ids, err);
 }

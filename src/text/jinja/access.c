@@ -35,7 +35,7 @@ seq *fr_jinja_iterate(run *r, value v) {
         return is_seq(v, SEQ_ONCE) ? rest(r, as_seq(v)) : as_seq(v);
     case J_DICT:
         if (!(out = fr_jinja_make_seq(r, SEQ_LIST))) return NULL;
-        for (size_t i = 0; i < as_dict(v)->n && !r->status; i++)
+        for (size_t i = 0; i < as_dict(v)->n && fr_jinja_work(r, 0); i++)
             fr_jinja_add(r, out, as_dict(v)->entry[i].key);
         return r->status ? NULL : out;
     default:
@@ -168,7 +168,11 @@ value fr_jinja_slice(run *r, value v, value from, value to, value by) {
     const seq *s = as_seq(v);
     const range g = slice_range(r, (int64_t)s->n, from, to, by);
     seq *out = fr_jinja_make_seq(r, s->kind);
-    for (size_t i = 0; i < g.n && fr_jinja_work(r, 1); i++)
+    if (out && g.step == 1 && g.n) { // lists do not change, so it may be a part of that one
+        out->item = s->item + g.from;
+        out->n = out->cap = g.n;
+    }
+    for (size_t i = 0; g.step != 1 && i < g.n && fr_jinja_work(r, 1); i++)
         fr_jinja_add(r, out, s->item[g.from + (int64_t)i * g.step]);
     if (out && s->kind == SEQ_RANGE) { // how it prints
         int64_t *made = out->range;

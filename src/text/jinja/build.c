@@ -15,6 +15,18 @@ void fr_jinja_values_close(fr_jinja_values *v) {
     fr_free(v);
 }
 
+void fr_jinja_values_watch(fr_jinja_values *v, const fr_watch *watch) {
+    v->watch = watch;
+}
+
+bool fr_jinja_values_go_on(fr_jinja_values *v) {
+    enum { ASK = 1 << 10 }; // values from one question to the next
+    if (v->stopped || ++v->built < ASK) return !v->stopped;
+    v->built = 0;
+    v->stopped = !fr_go_on(v->watch);
+    return !v->stopped;
+}
+
 fr_jinja_value fr_jinja_none(void) {
     return NONE_VALUE;
 }

@@ -66,7 +66,7 @@ void fr_jinja_eval_args(run *r, const node *call, args *out) {
         fr_jinja_set_item(r, &out->named, make_ref(J_STR, k->name), fr_jinja_eval(r, k->a));
     if (call->b) {
         const seq *s = fr_jinja_iterate(r, fr_jinja_eval(r, call->b));
-        for (size_t i = 0; s && i < s->n && !r->status; i++)
+        for (size_t i = 0; s && i < s->n && fr_jinja_work(r, 0); i++)
             fr_jinja_add_arg(r, out, s->item[i]);
     }
     if (!call->c) return;

@@ -9,6 +9,7 @@
 // wrong with it is a status and a sentence that names the template's line.
 #ifndef FR_TEXT_JINJA_JINJA_H
 #define FR_TEXT_JINJA_JINJA_H
+#include "base/watch.h"
 #include "text/marked.h"
 #include <stdint.h>
 #include <time.h>
@@ -43,6 +44,10 @@ bool fr_jinja_mentions(const fr_jinja *template, const char *name);
 // The variables of one rendering. Builders that run out of memory say so when they are rendered.
 fr_status fr_jinja_values_open(fr_jinja_values **out, fr_error *err); // FR_ENOMEM
 void fr_jinja_values_close(fr_jinja_values *v);                       // NULL is fine
+// Who builds many values asks this for each. False: the watch, which stays in place, wants them no
+// more, and rendering them is FR_EINTR.
+void fr_jinja_values_watch(fr_jinja_values *v, const fr_watch *watch);
+bool fr_jinja_values_go_on(fr_jinja_values *v);
 fr_jinja_value fr_jinja_none(void);
 fr_jinja_value fr_jinja_bool(bool x);
 fr_jinja_value fr_jinja_int(int64_t x);
@@ -63,10 +68,11 @@ typedef struct fr_jinja_options { // {0}: the default
     const struct tm *now; // what strftime_now tells; NULL: the template finds no such function, and
                           // takes a date of its own
     uint64_t max_steps;   // 0: FR_JINJA_MAX_STEPS
+    const fr_watch *watch; // asked every so many steps; NULL: it is wanted to its end
 } fr_jinja_options;
 
 // Renders into *out, whose former content is replaced; on failure it is empty. Needs up to 1 MiB of
-// stack. FR_EARG: what the template refuses, or cannot do with these values; FR_ENOMEM.
+// stack. FR_EARG: what the template refuses, or cannot do with these values; FR_EINTR; FR_ENOMEM.
 fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values,
                           const fr_jinja_options *options, fr_marked *out, fr_error *err);
 

@@ -88,6 +88,7 @@ static bool contains(run *r, value in, value x) {
         return false;
     }
     if (in.kind == J_DICT || is_seq(in, SEQ_KEYS)) {
+        if (x.kind == J_STR && !fr_jinja_work(r, as_str(x)->n)) return false; // its hash
         if (!fr_jinja_hashable(x)) fr_jinja_fail(r, "%s cannot be a key", fr_jinja_kind_name(x));
         if (in.kind == J_DICT) return fr_jinja_dict_find(as_dict(in), x) != NULL;
     }
@@ -163,7 +164,7 @@ static value repeat(run *r, value v, int64_t times) {
     const seq *from = as_seq(v);
     seq *to = fr_jinja_make_seq(r, from->kind);
     for (size_t i = 0; i < n && from->n && fr_jinja_work(r, 1); i++)
-        for (size_t k = 0; k < from->n && !r->status; k++)
+        for (size_t k = 0; k < from->n && fr_jinja_work(r, 0); k++)
             fr_jinja_add(r, to, from->item[k]);
     return make_ref(J_SEQ, to);
 }
@@ -173,6 +174,38 @@ static value escaped(run *r, value v) {
     writer t = {.r = r};
     fr_jinja_put_escaped(&t, as_str(v));
     return fr_jinja_text_value(&t);
+}
+
+// b behind a, in the memory that a ends in: so a list that gets one item after the other is not
+// copied each time.
+static bool add_to_tail(const seq *a, const seq *b, seq *out) {
+    list_tail *t = a->tail;
+    if (!t || a->item + a->n != t->item + t->used || b->n > t->cap - t->used) return false;
+    if (b->n) memcpy(t->item + t->used, b->item, b->n * sizeof *b->item);
+    t->used += b->n;
+    out->item = a->item;
+    out->tail = t;
+    return true;
+}
+
+static value add_lists(run *r, const seq *a, const seq *b) {
+    enum { TAIL_FROM = 16 };
+    seq *s = fr_jinja_make_seq(r, a->kind);
+    const size_t n = a->n + b->n;
+    if (!s || !fr_jinja_work(r, b->n * sizeof *b->item)) return UNDEFINED;
+    if (!add_to_tail(a, b, s)) {
+        const size_t cap = n < TAIL_FROM ? n : 2 * n;
+        s->item = fr_jinja_work(r, a->n * sizeof *a->item)
+                      ? fr_jinja_alloc(r, (cap + 1) * sizeof *s->item)
+                      : NULL;
+        if (n >= TAIL_FROM) s->tail = fr_jinja_alloc(r, sizeof *s->tail);
+        if (r->status) return UNDEFINED;
+        if (a->n) memcpy(s->item, a->item, a->n * sizeof *a->item);
+        if (b->n) memcpy(s->item + a->n, b->item, b->n * sizeof *b->item);
+        if (s->tail) *s->tail = (list_tail){s->item, n, cap};
+    }
+    s->n = s->cap = n;
+    return make_ref(J_SEQ, s);
 }
 
 static value add(run *r, value a, value b) {
@@ -187,12 +220,7 @@ static value add(run *r, value a, value b) {
     if (a.kind != J_SEQ || b.kind != J_SEQ || as_seq(a)->kind != as_seq(b)->kind ||
         as_seq(a)->kind > SEQ_TUPLE)
         return cannot(r, "'+'", a, b);
-    seq *s = fr_jinja_make_seq(r, as_seq(a)->kind);
-    for (size_t i = 0; i < as_seq(a)->n && fr_jinja_work(r, 1); i++)
-        fr_jinja_add(r, s, as_seq(a)->item[i]);
-    for (size_t i = 0; i < as_seq(b)->n && fr_jinja_work(r, 1); i++)
-        fr_jinja_add(r, s, as_seq(b)->item[i]);
-    return make_ref(J_SEQ, s);
+    return add_lists(r, as_seq(a), as_seq(b));
 }
 
 static bool repeats(value v) {

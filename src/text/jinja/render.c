@@ -16,10 +16,19 @@ value fr_jinja_fail(run *r, const char *format, ...) {
     return UNDEFINED;
 }
 
-bool fr_jinja_work(run *r, size_t bytes) {
-    r->steps += 1 + bytes / 16;
+static void look(run *r) {
+    enum { ASK = 1 << 16 }; // steps from one question to the next
+    const uint64_t left = r->steps > r->max_steps ? 0 : r->max_steps - r->steps;
     if (r->steps > r->max_steps)
         fr_jinja_fail(r, "it works for more than %llu steps", (unsigned long long)r->max_steps);
+    else if (!r->status)
+        r->status = fr_watch_ask(r->watch, r->err);
+    r->look = r->steps + 1 + (left < ASK ? left : ASK);
+}
+
+bool fr_jinja_work(run *r, size_t bytes) {
+    r->steps += 1 + bytes / 16;
+    if (r->steps >= r->look) look(r);
     return !r->status;
 }
 
@@ -87,11 +96,13 @@ void fr_jinja_set_item(run *r, dict *d, value key, value item) {
 fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values,
                           const fr_jinja_options *options, fr_marked *out, fr_error *err) {
     fr_marked_free(out);
+    if (values->stopped) return fr_fail(err, FR_EINTR, "interrupted");
     if (values->failed) return fr_fail(err, FR_ENOMEM, "chat template: no memory for its values");
     run r = {.program = t,
              .vars = &values->vars,
              .now = options->now,
              .max_steps = options->max_steps ? options->max_steps : FR_JINJA_MAX_STEPS,
+             .watch = options->watch,
              .mem.limit = (size_t)FR_JINJA_MAX_MEMORY,
              .result = out,
              .err = err};

@@ -36,7 +36,8 @@ struct run {
     value input;  // N_INPUT
     seq up, down; // 0, 1, … and …, 1, 0: what ranges are parts of
     int line, depth;
-    uint64_t steps, max_steps;
+    uint64_t steps, max_steps, look; // look: at so many the limit and the watch are looked at
+    const fr_watch *watch;
     flow flow;
     fr_status status;
     fr_error *err;

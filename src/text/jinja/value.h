@@ -94,9 +94,15 @@ typedef enum seq_kind {
     SEQ_ITEMS
 } seq_kind;
 
+typedef struct list_tail { // room behind a list, as behind a string
+    value *item;
+    size_t used, cap;
+} list_tail;
+
 typedef struct seq {
     value *item;
     size_t n, cap;
+    list_tail *tail;  // NULL, or the memory that the list ends in
     size_t at;        // SEQ_ONCE (an iterator): how many are gone
     int64_t range[3]; // SEQ_RANGE: start, stop, step
     seq_kind kind;
@@ -168,6 +174,9 @@ struct fr_jinja_values {
     memory mem;
     dict vars;
     bool failed; // memory ran out
+    const fr_watch *watch;
+    unsigned built; // since the watch was asked
+    bool stopped;   // ... and said no
 };
 
 #endif

@@ -1,6 +1,8 @@
 // test_refusals.c — what is wrong with a template or with what it does, in a sentence that names the
 // line; and the bounds of what a template may cost.
 #include "rendered.h"
+#include "support/asked.h"
+#include <stdio.h>
 
 static void broken_templates_do_not_compile(void **state) {
     static const char *const broken[] = {"{{ 1",
@@ -155,6 +157,119 @@ static void costs_are_bounded(void **state) {
     }
 }
 
+// What a template does again and again is wanted or not: it is asked every so many steps, however much
+// one of them does, and ends there.
+static void a_rendering_can_be_left(void **state) {
+    static const char *const long_work[] = {
+        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+        "{% set s = 'ab ' * 1000000 %}{% for i in range(10000) %}{{ s.split('b') | length }}"
+        "{% endfor %}",
+        "{% set s = 'a' * 10000000 %}{% for i in range(10000) %}{{ s.find('b') }}{% endfor %}",
+        "{% set l = [[1] * 1000] * 1000 %}{% for i in range(9999) %}{{ l | tojson }}{% endfor %}",
+        "{% set s = 'a' * 10000000 %}{% set d = {1: 2} %}{% for i in range(10000) %}{{ s in d }}"
+        "{{ d.get(s) }}{% endfor %}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof long_work / sizeof *long_work; i++) {
+        fr_jinja *t;
+        fr_jinja_values *v;
+        fr_marked out = {0};
+        fr_error err = {0};
+        asked some = {.most = 5};
+        const fr_watch watch = ASKED(&some);
+        assert_int_equal(fr_jinja_open(&t, long_work[i], strlen(long_work[i]), &err), FR_OK);
+        assert_int_equal(fr_jinja_values_open(&v, &err), FR_OK);
+        const fr_jinja_options options = {.watch = &watch};
+        assert_int_equal(fr_jinja_render(t, v, &options, &out, &err), FR_EINTR);
+        assert_int_equal(some.n, 6);
+        assert_int_equal(out.text.n, 0);
+        fr_jinja_values_close(v);
+        fr_jinja_close(t);
+    }
+}
+
+// Building them is asked about too, and what was left is not rendered.
+static void values_can_be_left(void **state) {
+    (void)state;
+    fr_jinja *t;
+    fr_jinja_values *v;
+    fr_marked out = {0};
+    fr_error err = {0};
+    asked some = {.most = 2};
+    const fr_watch watch = ASKED(&some);
+    json_t *list = json_array();
+    for (int i = 0; i < 100000; i++)
+        json_array_append_new(list, json_integer(i));
+    assert_int_equal(fr_jinja_open(&t, "x", 1, &err), FR_OK);
+    assert_int_equal(fr_jinja_values_open(&v, &err), FR_OK);
+    fr_jinja_values_watch(v, &watch);
+    fr_jinja_set(v, "list", fr_json_template_value(v, list));
+    assert_int_equal(some.n, 3);
+    assert_false(fr_jinja_values_go_on(v));
+    assert_int_equal(fr_jinja_render(t, v, &(fr_jinja_options){0}, &out, &err), FR_EINTR);
+    fr_jinja_values_close(v);
+    fr_jinja_close(t);
+    json_decref(list);
+}
+
+// Templates make lists and texts piece by piece, from as many messages as a request has: the work of
+// each turn is that of its piece. Twice as many take about twice the steps.
+static void what_grows_piece_by_piece_is_not_copied(void **state) {
+    static const char *const growing[] = {
+        "{% set ns = namespace(l=[]) %}{% for i in range(N) %}{% set ns.l = ns.l + [i] %}"
+        "{% endfor %}{{ ns.l | length }}",
+        "{% set ns = namespace(s='') %}{% for i in range(N) %}{% set ns.s = ns.s + 'ab' %}"
+        "{% endfor %}{{ ns.s | length // 2 }}",
+        "{% set ns = namespace(s='') %}{% for i in range(N) %}{% set ns.s = ns.s ~ i ~ 'x' %}"
+        "{% endfor %}{{ ns.s.count('x') }}",
+        "{% set l = range(N) | list %}{% set ns = namespace(n=0) %}{% for i in l %}"
+        "{% set ns.n = ns.n + (l[loop.index0:] | first == i) | int %}{% endfor %}{{ ns.n }}",
+        "{% for i in range(N) %}{% set x = [i] + [i] %}{% if loop.last %}{{ N }}{% endif %}"
+        "{% endfor %}",
+        "{{ ('a ' * N).rsplit() | length }}",
+        "{{ ('a ' * N).rsplit(none, N // 2) | length * 2 - 2 }}",
+        "{{ (('a,' * N).rsplit(',') | length) - 1 }}",
+        "{{ ([[1]] * N) | sum(start=[]) | length }}",
+    };
+    enum { N = 50000, STEPS_EACH = 60 };
+    (void)state;
+    for (size_t i = 0; i < sizeof growing / sizeof *growing; i++) {
+        char expected[16];
+        fr_jinja *t;
+        fr_jinja_values *v;
+        fr_marked out = {0};
+        fr_error err = {0};
+        assert_int_equal(fr_jinja_open(&t, growing[i], strlen(growing[i]), &err), FR_OK);
+        assert_int_equal(fr_jinja_values_open(&v, &err), FR_OK);
+        fr_jinja_set(v, "N", fr_jinja_int(N));
+        const fr_jinja_options options = {.max_steps = (uint64_t)N * STEPS_EACH};
+        if (fr_jinja_render(t, v, &options, &out, &err)) fail_msg("%s: %s", growing[i], err.text);
+        snprintf(expected, sizeof expected, "%d", N);
+        assert_string_equal(out.text.data, expected);
+        fr_marked_free(&out);
+        fr_jinja_values_close(v);
+        fr_jinja_close(t);
+    }
+}
+
+// Lists that grow from one beginning in two ways are two lists.
+static void lists_with_one_beginning_stay_apart(void **state) {
+    static const rendering cases[] = {
+        {"{% set a = range(40) | list %}{% set b = a + [1] %}{% set c = b + [2] %}"
+         "{% set d = b + [3] %}{% set e = c + [4] %}{{ b[-1] }}{{ c[-1] }}{{ d[-1] }}{{ e[-2:] }}"
+         "{{ c | length }}{{ d[39:] }}{{ (b[1:] + [5])[-2:] }}{{ c[40:] }}",
+         "123[2, 4]42[39, 1, 3][1, 5][1, 2]"},
+        {"{% set t = (1, 2) %}{{ t + (3,) }}{{ t }}{{ [] + [] }}{{ range(5)[1:3] }}{{ [1, 2][2:] "
+         "}}",
+         "(1, 2, 3)(1, 2)[]range(1, 3)[]"},
+        {"{{ ' a b c '.rsplit(none, 0) }}{{ ' a b c '.rsplit(none, 2) }}{{ 'a  b'.rsplit() }}"
+         "{{ '  '.rsplit() }}{{ 'a b'.rsplit(none, 9) }}",
+         "[' a b c'][' a', 'b', 'c']['a', 'b'][]['a', 'b']"},
+    };
+    (void)state;
+    expect_all(cases, sizeof cases / sizeof *cases);
+}
+
 static void nesting_is_bounded_in_templates_too(void **state) {
     static char text[100000];
     static const char *const open[] = {"(", "[",  "{% if 1 %}",      "not (",
@@ -192,6 +307,10 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_done_is_refused),
         cmocka_unit_test(sentences_name_the_line),
         cmocka_unit_test(costs_are_bounded),
+        cmocka_unit_test(a_rendering_can_be_left),
+        cmocka_unit_test(values_can_be_left),
+        cmocka_unit_test(what_grows_piece_by_piece_is_not_copied),
+        cmocka_unit_test(lists_with_one_beginning_stay_apart),
         cmocka_unit_test(nesting_is_bounded_in_templates_too),
         cmocka_unit_test(length_is_bounded),
     };

@@ -96,6 +96,31 @@ static size_t find_last(run *r, const str *s, const str *what, size_t to) {
     return SIZE_MAX;
 }
 
+// The word behind *at, which becomes its end. False: there is none.
+static bool next_word(run *r, const str *s, size_t *at, size_t *begin) {
+    size_t bytes;
+    if (!fr_jinja_work(r, 0)) return false;
+    while (*at < s->n && space_at(s, *at, &bytes))
+        *at += bytes;
+    *begin = *at;
+    while (*at < s->n && !space_at(s, *at, &bytes))
+        *at += bytes;
+    return *at > *begin;
+}
+
+// Words between white space, at most `most` cuts (-1: any number) from the right: what is in front of
+// them stands as it is.
+static value split_last_words(run *r, const str *s, int64_t most) {
+    seq *out = fr_jinja_make_seq(r, SEQ_LIST);
+    size_t words = 0, begin;
+    for (size_t at = 0; next_word(r, s, &at, &begin);)
+        words++;
+    const size_t first = most < 0 || (size_t)most > words ? 0 : words - (size_t)most;
+    for (size_t at = 0, i = 1; next_word(r, s, &at, &begin); i++)
+        if (i >= first) add_part(r, out, s, i == first ? 0 : begin, at);
+    return make_ref(J_SEQ, out);
+}
+
 static value reversed(run *r, const seq *s) {
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
     for (size_t i = s->n; out && i; i--)
@@ -109,24 +134,15 @@ BUILTIN(rsplit) {
     const str *s = as_str(self), *by = is_given(arg[0]) ? str_arg(r, arg[0]) : NULL;
     int64_t most = int_or_none(r, arg[1], -1);
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
-    size_t to = s->n, bytes;
-    if (r->status || (by && !by->n)) return fr_jinja_fail(r, "an empty separator");
-    for (size_t at; by && most && fr_jinja_work(r, 1) && (at = find_last(r, s, by, to)) != SIZE_MAX;
+    size_t to = s->n;
+    if (!by && !r->status) return split_last_words(r, s, most);
+    if (r->status || !by->n) return fr_jinja_fail(r, "an empty separator");
+    for (size_t at; most && fr_jinja_work(r, 1) && (at = find_last(r, s, by, to)) != SIZE_MAX;
          to = at) {
         add_part(r, out, s, at + by->n, to);
         most -= most > 0;
     }
-    for (; !by && fr_jinja_work(r, to); most -= most > 0) {
-        const str rest = str_part(s, 0, to), left = fr_jinja_strip(&rest, NULL, false, true);
-        size_t begin = 0;
-        if (!(to = left.n)) break;
-        for (size_t at = 0; most && at < to; at += bytes)
-            if (space_at(s, at, &bytes)) begin = at + bytes;
-        add_part(r, out, s, begin, to);
-        to = begin;
-        if (!most) break;
-    }
-    if (by) add_part(r, out, s, 0, to);
+    add_part(r, out, s, 0, to);
     return r->status ? UNDEFINED : reversed(r, out);
 }
 

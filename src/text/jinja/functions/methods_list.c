@@ -7,6 +7,7 @@ BUILTIN(get) {
     UNUSED;
     if (!fr_jinja_hashable(arg[0]))
         return fr_jinja_fail(r, "%s cannot be a key", fr_jinja_kind_name(arg[0]));
+    if (arg[0].kind == J_STR && !fr_jinja_work(r, as_str(arg[0])->n)) return UNDEFINED; // its hash
     const value *item = fr_jinja_dict_find(as_dict(self), arg[0]);
     return item ? *item : arg[1].kind == J_MISSING ? NONE_VALUE : arg[1];
 }

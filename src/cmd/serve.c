@@ -242,6 +242,7 @@ static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
     s->json_log = args->log_format == 1;
     s->created = time(NULL);
     st = open_scheduler(j, err);
+    if (!st) st = fr_preparer_open(&s->preparer, err);
     if (!st) st = try_drafters(j, err);
     atomic_store(&s->ready, !st);
     return st;
@@ -299,11 +300,17 @@ static void take_leave(job *j) {
 }
 
 static void end_in_peace(job *j) {
+    fr_preparer *preparer = j->server.preparer;
     take_leave(j);
-    fr_scheduler_drain(j->server.scheduler);
+    fr_preparer_drain(preparer);
     const double until = fr_seconds() + j->args->drain;
+    // What is prepared still becomes a job.
+    while (!fr_preparer_idle(preparer, 0.1) && fr_seconds() < until) {
+    }
+    fr_scheduler_drain(j->server.scheduler);
     while (!fr_scheduler_idle(j->server.scheduler, 0.1) && fr_seconds() < until) {
     }
+    if (fr_seconds() >= until) fr_preparer_stop(preparer);
     fr_http_stop_listening(j->http);
     // What is left ends as cancelled before its next pass, and its client hears of it.
     fr_scheduler_cancel_all(j->server.scheduler);
@@ -312,10 +319,12 @@ static void end_in_peace(job *j) {
     // An answer that has ended is on its way for a moment more.
     const double left = until - fr_seconds();
     fr_http_at_rest(j->http, left > 1 ? left : 1);
+    fr_preparer_stop(preparer);
 }
 
 static void job_close(job *j) {
     fr_http_close(j->http);
+    fr_preparer_close(j->server.preparer);
     fr_scheduler_close(j->server.scheduler);
     fr_cmd_text_close(&j->text);
     fr_engine_close(j->server.engine);

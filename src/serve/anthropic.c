@@ -162,15 +162,19 @@ const fr_dialect fr_dialect_anthropic = {
 
 // ---------------------------------------------------------------- a count
 
-void fr_handle_count_tokens(fr_exchange *x, void *server) {
+static fr_status count_tokens(void *user, const fr_watch *watch, fr_error *err) {
+    const fr_handling *h = user;
     fr_api_request r;
-    fr_error err = {0};
-    json_t *body = fr_reply_body(x);
-    if (!body) return;
-    if (fr_ask_read(&r, server, &fr_dialect_anthropic.ask, body, &err))
-        fr_reply_fault(x, &err);
-    else
-        fr_reply_json(x, 200, json_pack("{s:I}", "input_tokens", (json_int_t)r.prompt[0].n));
+    json_t *body = fr_read_body(h->x, watch, err);
+    if (!body) return err->code;
+    const fr_status st = fr_ask_read(&r, h->server, &fr_dialect_anthropic.ask, body, 0, watch, err);
+    if (!st)
+        fr_reply_json(h->x, 200, json_pack("{s:I}", "input_tokens", (json_int_t)r.prompt[0].n));
     fr_api_close(&r);
     json_decref(body);
+    return st;
+}
+
+void fr_handle_count_tokens(fr_exchange *x, void *server) {
+    fr_prepare(server, x, count_tokens, &(fr_handling){server, x});
 }

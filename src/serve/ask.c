@@ -19,7 +19,7 @@ static int drafter_of(const fr_server *s, const char *name) {
 
 // Takes the chat request.
 static fr_status read_chat(fr_api_request *r, const fr_server *s, fr_api_kind kind, json_t *chat,
-                           fr_error *err) {
+                           const fr_api_model *model, fr_error *err) {
     fr_api_defaults defaults = s->defaults;
     if (!s->seed_given) defaults.sampling.seed = (uint32_t)fr_random();
     fr_status st = fr_api_parse_value(r, kind, chat, &defaults, err);
@@ -28,15 +28,19 @@ static fr_status read_chat(fr_api_request *r, const fr_server *s, fr_api_kind ki
                      "drafter: expected one that the server was started with (/props has "
                      "\"drafters\"), found \"%.60s\"",
                      r->drafter);
-    return st ? st : fr_api_encode(r, &s->api, err);
+    return st ? st : fr_api_encode(r, model, err);
 }
 
 fr_status fr_ask_read(fr_api_request *r, const fr_server *s, const fr_ask_options *options,
-                      const json_t *body, fr_error *err) {
+                      const json_t *body, int n_ctx, const fr_watch *watch, fr_error *err) {
+    fr_api_model model = s->api;
+    model.n_ctx = n_ctx;
+    model.watch = watch;
     *r = (fr_api_request){0};
-    json_t *chat = options->translate ? options->translate(body, NULL, err) : json_incref((json_t *)body);
+    json_t *chat =
+        options->translate ? options->translate(body, watch, err) : json_incref((json_t *)body);
     if (!chat) return err->code;
-    fr_status st = read_chat(r, s, options->kind, chat, err);
+    fr_status st = read_chat(r, s, options->kind, chat, &model, err);
     if (!st && options->translate && r->n != 1)
         st =
             fr_fail(err, FR_EARG, "n: there is one answer by this API: expected 1, found %d", r->n);
@@ -98,7 +102,7 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
                           .slot = r->id_slot,
                           .forget = !r->cache_prompt,
                           .keep_pieces = r->return_drafted,
-                          .timeout = ask->server->timeout,
+                          .timeout = fr_seconds_left(ask->server, x),
                           .indent = r->indent,
                           .line_seconds = r->line_ms > 0 ? 1e-3 * (double)r->line_ms : 0};
         fr_job_open(&c->job);
@@ -122,14 +126,14 @@ static bool submit(fr_ask *ask, fr_exchange *x) {
     return true;
 }
 
-fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *options,
-                    json_t *body) {
-    fr_error err = {.code = FR_ENOMEM, .text = "no memory for the request"};
+fr_status fr_ask_open(fr_ask **out, fr_server *server, fr_exchange *x,
+                      const fr_ask_options *options, json_t *body, const fr_watch *watch,
+                      fr_error *err) {
+    *out = NULL;
     fr_ask *ask = fr_alloc_zero(sizeof *ask);
     if (!ask) {
         json_decref(body);
-        fr_reply_fault(x, &err);
-        return NULL;
+        return fr_fail(err, FR_ENOMEM, "no memory for the request");
     }
     ask->server = server;
     ask->body = body;
@@ -137,15 +141,19 @@ fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *opt
     snprintf(ask->id, sizeof ask->id, "%s%016llx", options->id_prefix,
              (unsigned long long)fr_random());
     ask->tag = ask->id + strlen(options->id_prefix);
-    fr_status st = fr_ask_read(&ask->request, server, options, body, &err);
-    const size_t length = st ? 0 : too_long(ask);
-    if (!st && !length) st = check_room(ask, &err);
-    if (!st && !length) st = make_choices(ask, x, &err);
-    if (st) fr_reply_fault(x, &err);
-    if (length) fr_reply_too_long(x, prompt_field(options), length, server->n_ctx);
-    if (!st && !length && submit(ask, x)) return ask;
-    fr_ask_close(ask);
-    return NULL;
+    fr_status st = fr_ask_read(&ask->request, server, options, body, server->n_ctx, watch, err);
+    const bool unread = st == FR_ECONTEXT;
+    const size_t length = unread ? ask->request.fewest : st ? 0 : too_long(ask);
+    if (length) {
+        fr_reply_too_long(x, prompt_field(options), length, unread, server->n_ctx);
+        st = FR_OK;
+    } else {
+        if (!st) st = check_room(ask, err);
+        if (!st) st = make_choices(ask, x, err);
+        if (!st && submit(ask, x)) *out = ask;
+    }
+    if (!*out) fr_ask_close(ask);
+    return st;
 }
 
 // ---------------------------------------------------------------- wait and close

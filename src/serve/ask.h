@@ -57,9 +57,11 @@ typedef struct fr_ask_options {
     const fr_api_own_name *own;   // ... and what its fields were called
 } fr_ask_options;
 
-// Reads the body, whose reference is taken, makes ids of it and queues all choices. NULL: that
-// cannot be done, which was replied.
-fr_ask *fr_ask_open(fr_server *server, fr_exchange *x, const fr_ask_options *options, json_t *body);
+// Reads the body, whose reference is taken, makes ids of it and queues all choices. *out NULL and
+// FR_OK: there is no room for it, which was replied.
+fr_status fr_ask_open(fr_ask **out, fr_server *server, fr_exchange *x,
+                      const fr_ask_options *options, json_t *body, const fr_watch *watch,
+                      fr_error *err);
 // Cancels what is not at its end, and waits for it.
 void fr_ask_close(fr_ask *ask);
 // Waits until all choices have ended. False: the other side has hung up.
@@ -68,9 +70,10 @@ bool fr_ask_wait(fr_ask *ask, fr_exchange *x);
 // or was cut off by a server that ends.
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err);
 
-// Reads a body as fr_ask_open does, but asks for nothing. Close *r in any case.
+// Reads a body as fr_ask_open does, but asks for nothing: its prompts may be of any length, unless
+// n_ctx (as fr_api_model has it) is given. Close *r in any case.
 fr_status fr_ask_read(fr_api_request *r, const fr_server *server, const fr_ask_options *options,
-                      const json_t *body, fr_error *err);
+                      const json_t *body, int n_ctx, const fr_watch *watch, fr_error *err);
 
 // ---- parts of answers, of what is told of their choices
 const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"

@@ -42,7 +42,10 @@ extern const fr_dialect fr_dialect_responses;             // [responses.c]
 // A choice that has ended, as /completion gives it.  [llama.c]
 json_t *fr_llama_document(const fr_ask *ask, int index);
 
-// Answers a body, whose reference is taken, whole or as a stream.  [generate.c]
-void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect, json_t *body);
+// Makes jobs of a body, as fr_ask_open does.
+typedef fr_status fr_ask_fn(fr_ask **out, fr_server *server, fr_exchange *x,
+                            const fr_dialect *dialect, const fr_watch *watch, fr_error *err);
+// Answers the body that `open` reads, whole or as a stream.  [generate.c]
+void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect, fr_ask_fn *open);
 
 #endif

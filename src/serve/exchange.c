@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "serve/exchange.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "serve/cors.h"
 #include <poll.h>
 #include <stdio.h>
@@ -46,6 +47,10 @@ const char *fr_exchange_key(const fr_exchange *x) {
 
 const fr_buffer *fr_exchange_body(const fr_exchange *x) {
     return &x->body;
+}
+
+double fr_exchange_waited(const fr_exchange *x) {
+    return fr_seconds() - x->whole;
 }
 
 int fr_exchange_status(const fr_exchange *x) {
@@ -95,10 +100,18 @@ static void queue(fr_exchange *x, int status, const char *type, struct MHD_Respo
         MHD_add_response_header(r, x->set[i].name, x->set[i].value);
     allow_origin(x, r);
     if (atomic_load(&x->http->retires)) MHD_add_response_header(r, "Connection", "close");
-    fr_exchange_enter(x, FR_CONNECTION_TAKES);
     x->status = status;
-    x->queued = MHD_queue_response(x->connection, (unsigned)status, r);
+    x->response = r;
+}
+
+enum MHD_Result fr_exchange_send(fr_exchange *x) {
+    struct MHD_Response *r = x->response;
+    if (!r) return MHD_NO;
+    fr_exchange_enter(x, FR_CONNECTION_TAKES);
+    const enum MHD_Result sent = MHD_queue_response(x->connection, (unsigned)x->status, r);
     MHD_destroy_response(r);
+    x->response = NULL;
+    return sent;
 }
 
 void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body,

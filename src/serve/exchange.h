@@ -27,16 +27,20 @@ struct fr_exchange {
     const fr_http_route *route;
     int refused; // the status of a request that is answered whatever it says; 0: it is not
     int status;
-    enum MHD_Result queued;
+    struct MHD_Response *response; // what the handler replied; NULL: nothing yet
     struct {
         char name[48], value[512];
     } set[FR_EXCHANGE_SET];
     int n_set;
-    double started;
+    double started, whole; // when its first line and all of it were there
 };
 
 // Who waits for whom from now on. libmicrohttpd's own limit is for a peer that is silent or takes
 // nothing; while the peer waits for us there is none.
 void fr_exchange_enter(fr_exchange *x, fr_connection_phase phase);
+
+// Sends what was replied, or ends the connection where nothing was: on the connection's own thread,
+// as libmicrohttpd wants it, whichever thread the handler's work was done by.
+enum MHD_Result fr_exchange_send(fr_exchange *x);
 
 #endif

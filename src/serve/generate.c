@@ -26,25 +26,49 @@ static fr_status parse_all(fr_ask *ask, fr_error *err) {
     return st;
 }
 
-void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect, json_t *body) {
-    fr_error err = {0};
-    fr_ask *ask = fr_ask_open(server, x, &dialect->ask, body);
-    if (!ask) return;
-    if (ask->request.stream) {
-        stream_answers(ask, x, dialect);
+typedef struct asking { // one exchange on its way
+    fr_server *server;
+    fr_exchange *x;
+    const fr_dialect *dialect;
+    fr_ask_fn *open;
+    fr_ask *ask;
+} asking;
+
+static fr_status open_ask(void *user, const fr_watch *watch, fr_error *err) {
+    asking *a = user;
+    return a->open(&a->ask, a->server, a->x, a->dialect, watch, err);
+}
+
+static fr_status answer_whole(void *user, const fr_watch *watch, fr_error *err) {
+    const asking *a = user;
+    (void)watch; // an answer is not longer than a context
+    const fr_status st = parse_all(a->ask, err);
+    if (!st) fr_reply_json(a->x, 200, a->dialect->whole(a->ask));
+    return st;
+}
+
+void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect, fr_ask_fn *open) {
+    asking a = {server, x, dialect, open, NULL};
+    if (!fr_prepare(server, x, open_ask, &a) || !a.ask) return;
+    if (a.ask->request.stream) {
+        stream_answers(a.ask, x, dialect);
         return;
     }
-    if (!fr_ask_wait(ask, x))
+    if (!fr_ask_wait(a.ask, x))
         fr_reply_json(x, 499, json_object());
-    else if (parse_all(ask, &err))
-        fr_reply_fault(x, &err);
     else
-        fr_reply_json(x, 200, dialect->whole(ask));
-    fr_ask_close(ask);
+        fr_prepare_end(server, x, answer_whole, &a);
+    fr_ask_close(a.ask);
+}
+
+// The body as it came.
+static fr_status open_body(fr_ask **out, fr_server *server, fr_exchange *x,
+                           const fr_dialect *dialect, const fr_watch *watch, fr_error *err) {
+    json_t *body = fr_read_body(x, watch, err);
+    return body ? fr_ask_open(out, server, x, &dialect->ask, body, watch, err) : err->code;
 }
 static void answer(fr_exchange *x, fr_server *server, const fr_dialect *dialect) {
-    json_t *body = fr_reply_body(x);
-    if (body) fr_generate(server, x, dialect, body);
+    fr_generate(server, x, dialect, open_body);
 }
 
 void fr_handle_chat(fr_exchange *x, void *server) {

@@ -172,14 +172,13 @@ static enum MHD_Result begin_body(fr_exchange *x, const char *version) {
     const char *fault = fr_framing_fault(x->connection, version, &status);
     if (!fault) x->refused = look_at(x);
     if (!fault && (!x->refused || is_soon_over(x))) return MHD_YES;
-    x->queued = MHD_NO;
     fr_exchange_set(x, "Connection", "close");
     if (fault)
         fr_exchange_fail(x, status, status == 501 ? "not_supported_error" : "invalid_request_error",
                          fault);
     else
         refuse(x);
-    return x->queued;
+    return fr_exchange_send(x);
 }
 
 static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, const char *url,
@@ -201,10 +200,10 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
         *n_data = 0;
         return MHD_YES;
     }
-    x->queued = MHD_NO;
+    x->whole = fr_seconds();
     fr_exchange_enter(x, FR_CONNECTION_WAITS);
     answer(x);
-    return x->queued;
+    return fr_exchange_send(x);
 }
 
 // What notify_connection left with it; NULL: there was no memory.

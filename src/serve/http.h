@@ -2,8 +2,8 @@
 // answer.
 //
 // Bodies are read whole and bounded; keys are checked before anything of a body is kept. A handler
-// replies once, with a whole body or with a stream that is asked for its next piece. Nothing of
-// HTTP is known below this file.
+// replies once, with a whole body or with a stream that is asked for its next piece; it may let another
+// thread do that while it waits. Nothing of HTTP is known below this file.
 #ifndef FR_SERVE_HTTP_H
 #define FR_SERVE_HTTP_H
 #include "base/buffer.h"
@@ -65,6 +65,7 @@ const char *
 fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
 const fr_buffer *fr_exchange_body(const fr_exchange *x);
 bool fr_exchange_is_wanted(const fr_exchange *x); // the other side has not hung up
+double fr_exchange_waited(const fr_exchange *x);  // seconds since all of the request was there
 int fr_exchange_status(const fr_exchange *x);     // of the reply; 0: none yet
 
 // A header of the reply, before it.

@@ -2,69 +2,119 @@
 // are joined by the model's own tokens for that, and go on as the prompt of a completion. What is
 // farthest from the gap is left out where the context has no room for all.
 #include "api/value.h"
+#include "engine/text.h"
 #include "serve/dialect.h"
 #include <stdlib.h>
 #include <string.h>
 
-static fr_status add_text(const fr_text *text, const json_t *string, json_t *ids, fr_error *err) {
-    fr_encoded *e;
-    if (!fr_json_is_text(string)) return FR_OK;
-    const fr_status st =
-        fr_text_tokenize(text, json_string_value(string), json_string_length(string), 0, &e, err);
-    if (st) return st;
-    for (int i = 0; i < e->n_ids; i++)
-        json_array_append_new(ids, json_integer(e->ids[i]));
-    fr_encoded_free(e);
-    return FR_OK;
+enum { MARKS = 4, STEP = 64 };
+
+typedef struct reader {
+    const fr_text *text;
+    size_t n_ctx;
+    const fr_watch *watch;
+    fr_error *err;
+} reader;
+
+static fr_status add_bytes(const reader *r, const char *bytes, size_t n, fr_ids *ids) {
+    return fr_text_encode(r->text, bytes, n, 0, r->watch, ids, r->err);
 }
 
-static fr_status add_line(const fr_text *text, const char *line, json_t *ids, fr_error *err) {
-    json_t *string = json_string(line);
-    const fr_status st = add_text(text, string, ids, err);
-    json_decref(string);
-    return st;
+static fr_status add_line(const reader *r, const char *line, fr_ids *ids) {
+    return add_bytes(r, line, strlen(line), ids);
 }
+
+static fr_status add_text(const reader *r, const json_t *string, fr_ids *ids) {
+    if (!fr_json_is_text(string)) return FR_OK;
+    return add_bytes(r, json_string_value(string), json_string_length(string), ids);
+}
+
+// ---- of long texts only what may fit is read
+
+static bool fills(const reader *r, const char *text, size_t bytes) {
+    return fr_tokenizer_fewest(r->text->tokenizer, text, bytes) >= r->n_ctx;
+}
+
+static size_t room_for(const reader *r) {
+    return r->n_ctx * fr_token_longest(r->text->tokenizer);
+}
+
+static bool is_inside(char byte) { // of a character of several bytes
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+// The end of a text. It is cut by whole steps, as tokens are (tail), and less often.
+static fr_status add_end(const reader *r, const json_t *string, fr_ids *ids) {
+    const char *text = json_string_value(string);
+    const size_t bytes = json_string_length(string), room = room_for(r);
+    const size_t step = (room / 8 / STEP + 1) * STEP;
+    size_t from = bytes > room ? (bytes - room) / step * step : 0;
+    if (!fr_json_is_text(string)) return FR_OK;
+    while (from && from < bytes && is_inside(text[from]))
+        from++;
+    if (from && !fills(r, text + from, bytes - from)) from = 0;
+    return add_bytes(r, text + from, bytes - from, ids);
+}
+
+static fr_status add_begin(const reader *r, const json_t *string, fr_ids *ids) {
+    const char *text = json_string_value(string);
+    const size_t bytes = json_string_length(string), room = room_for(r);
+    size_t to = bytes > room ? room : bytes;
+    if (!fr_json_is_text(string)) return FR_OK;
+    while (to < bytes && is_inside(text[to]))
+        to++;
+    if (to < bytes && !fills(r, text, to)) to = bytes;
+    return add_bytes(r, text, to, ids);
+}
+
+// ---- other files of the repository
 
 // What stands in front of a file's text: its name, or where the model has no token for that,
 // llama-server's line between pieces.
-static fr_status add_heading(const fr_text *text, const json_t *file, json_t *ids, fr_error *err) {
-    const int32_t token = fr_text_describe(text)->fim_file;
+static fr_status add_heading(const reader *r, const json_t *file, fr_ids *ids) {
+    const int32_t token = fr_text_describe(r->text)->fim_file;
     const json_t *name = json_object_get(file, "filename");
-    if (token < 0) return add_line(text, "\n\n--- snippet ---\n\n", ids, err);
-    json_array_append_new(ids, json_integer(token));
-    const fr_status st =
-        fr_json_is_text(name) ? add_text(text, name, ids, err) : add_line(text, "tmp", ids, err);
-    return st ? st : add_line(text, "\n", ids, err);
+    if (token < 0) return add_line(r, "\n\n--- snippet ---\n\n", ids);
+    fr_status st = fr_ids_push(ids, token, r->err);
+    if (!st) st = fr_json_is_text(name) ? add_text(r, name, ids) : add_line(r, "tmp", ids);
+    return st ? st : add_line(r, "\n", ids);
 }
 
-// Other files of the repository.
-static fr_status add_files(const fr_text *text, const json_t *files, json_t *ids, fr_error *err) {
-    const fr_text_info *t = fr_text_describe(text);
-    const json_t *file;
-    size_t i;
+// The first file that may fit: those behind it leave it room.
+static size_t first_file(const reader *r, const json_t *files) {
+    size_t i = json_array_size(files), tokens = 0;
+    while (i && tokens < r->n_ctx) {
+        const json_t *text = json_object_get(json_array_get(files, --i), "text");
+        tokens += fr_tokenizer_fewest(r->text->tokenizer, json_string_value(text),
+                                      json_string_length(text));
+    }
+    return i;
+}
+
+static fr_status add_files(const reader *r, const json_t *files, fr_ids *ids) {
+    const fr_text_info *t = fr_text_describe(r->text);
     fr_status st = FR_OK;
     if (!json_array_size(files)) return FR_OK;
     if (t->fim_repository >= 0) {
-        json_array_append_new(ids, json_integer(t->fim_repository));
-        st = add_line(text, "myproject\n", ids, err);
+        st = fr_ids_push(ids, t->fim_repository, r->err);
+        if (!st) st = add_line(r, "myproject\n", ids);
     }
-    json_array_foreach((json_t *)(uintptr_t)files, i, file) {
-        if (!st) st = add_heading(text, file, ids, err);
-        if (!st) st = add_text(text, json_object_get(file, "text"), ids, err);
+    for (size_t i = first_file(r, files); i < json_array_size(files) && !st; i++) {
+        const json_t *file = json_array_get(files, i);
+        st = add_heading(r, file, ids);
+        if (!st) st = add_end(r, json_object_get(file, "text"), ids);
     }
     if (!st && t->fim_file >= 0) {
-        json_array_append_new(ids, json_integer(t->fim_file));
-        st = add_line(text, "filename\n", ids, err);
+        st = fr_ids_push(ids, t->fim_file, r->err);
+        if (!st) st = add_line(r, "filename\n", ids);
     }
     return st;
 }
 
 // ---------------------------------------------------------------- what fits
 
-enum { MARKS = 4, STEP = 64 };
-
-typedef struct parts { // lists of tokens
-    json_t *files, *prefix, *line, *suffix;
+typedef struct parts {
+    fr_ids files, prefix, line, suffix;
 } parts;
 
 typedef struct kept { // tokens of them: of the suffix the first, of the others the last
@@ -86,8 +136,7 @@ static size_t tail(size_t n, size_t most) {
 // With other files beside it the text around the gap has half of the room, three quarters of that
 // in front of it; what one part leaves the others take.
 static kept fit(const parts *p, size_t room) {
-    const size_t files = json_array_size(p->files), prefix = json_array_size(p->prefix),
-                 suffix = json_array_size(p->suffix);
+    const size_t files = p->files.n, prefix = p->prefix.n, suffix = p->suffix.n;
     if (files + prefix + suffix <= room) return (kept){files, prefix, suffix};
     const size_t beside = least(files, room / 2), around = room - beside;
     kept k = {.prefix = tail(prefix, around - least(suffix, around / 4))};
@@ -110,49 +159,49 @@ static size_t room_of(const fr_server *s, const json_t *root, const parts *p) {
     const double n = most_of(s, root);
     const size_t all = (size_t)s->n_ctx, quarter = all / 4;
     const size_t answer = n > 0 && n < (double)quarter ? (size_t)n : quarter;
-    const size_t used = answer + MARKS + json_array_size(p->line);
+    const size_t used = answer + MARKS + p->line.n;
     return used < all ? all - used : 0;
 }
 
-static void add_tokens(json_t *ids, const json_t *part, size_t from, size_t to) {
+static fr_status read_parts(const reader *r, const json_t *root, parts *p) {
+    fr_status st = add_files(r, json_object_get(root, "input_extra"), &p->files);
+    if (!st) st = add_end(r, json_object_get(root, "input_prefix"), &p->prefix);
+    if (!st) st = add_text(r, json_object_get(root, "prompt"), &p->line);
+    return st ? st : add_begin(r, json_object_get(root, "input_suffix"), &p->suffix);
+}
+
+static void add_tokens(json_t *ids, const fr_ids *part, size_t from, size_t to) {
     for (; from < to; from++)
-        json_array_append(ids, json_array_get(part, from));
+        json_array_append_new(ids, json_integer(part->data[from]));
 }
 
-static void add_last(json_t *ids, const json_t *part, size_t n) {
-    const size_t all = json_array_size(part);
-    add_tokens(ids, part, all - n, all);
-}
-
-static fr_status read_parts(const fr_text *text, const json_t *root, const parts *p,
-                            fr_error *err) {
-    fr_status st = add_files(text, json_object_get(root, "input_extra"), p->files, err);
-    if (!st) st = add_text(text, json_object_get(root, "input_prefix"), p->prefix, err);
-    if (!st) st = add_text(text, json_object_get(root, "prompt"), p->line, err);
-    return st ? st : add_text(text, json_object_get(root, "input_suffix"), p->suffix, err);
+static void add_last(json_t *ids, const fr_ids *part, size_t n) {
+    add_tokens(ids, part, part->n - n, part->n);
 }
 
 static void join_parts(const fr_text *text, const parts *p, const kept *k, json_t *ids) {
     const fr_text_info *t = fr_text_describe(text);
     if (t->adds_bos && t->bos >= 0) json_array_append_new(ids, json_integer(t->bos));
-    add_last(ids, p->files, k->files);
+    add_last(ids, &p->files, k->files);
     json_array_append_new(ids, json_integer(t->fim_prefix));
-    add_last(ids, p->prefix, k->prefix);
-    add_last(ids, p->line, json_array_size(p->line));
+    add_last(ids, &p->prefix, k->prefix);
+    add_last(ids, &p->line, p->line.n);
     json_array_append_new(ids, json_integer(t->fim_suffix));
-    add_tokens(ids, p->suffix, 0, k->suffix);
+    add_tokens(ids, &p->suffix, 0, k->suffix);
     json_array_append_new(ids, json_integer(t->fim_middle));
 }
 
-static fr_status join(const fr_server *s, const json_t *root, json_t *ids, fr_error *err) {
-    const parts p = {json_array(), json_array(), json_array(), json_array()};
-    const fr_status st = read_parts(s->text, root, &p, err);
+static fr_status join(const fr_server *s, const json_t *root, json_t *ids, const fr_watch *watch,
+                      fr_error *err) {
+    const reader r = {s->text, (size_t)s->n_ctx, watch, err};
+    parts p = {0};
+    const fr_status st = read_parts(&r, root, &p);
     const kept k = fit(&p, room_of(s, root, &p));
     if (!st) join_parts(s->text, &p, &k, ids);
-    json_decref(p.files);
-    json_decref(p.prefix);
-    json_decref(p.line);
-    json_decref(p.suffix);
+    fr_ids_free(&p.files);
+    fr_ids_free(&p.prefix);
+    fr_ids_free(&p.line);
+    fr_ids_free(&p.suffix);
     return st;
 }
 
@@ -184,26 +233,40 @@ static fr_status check(const json_t *root, fr_error *err) {
     return check_files(fr_api_member(root, "input_extra"), err);
 }
 
-void fr_handle_infill(fr_exchange *x, void *user) {
-    fr_server *server = user;
-    const fr_text_info *t = fr_text_describe(server->text);
-    fr_error err;
-    if (t->fim_prefix < 0 || t->fim_suffix < 0 || t->fim_middle < 0) {
-        fr_reply_error(x, 501, "not_supported_error",
-                       "this model has no tokens to fill in the middle");
-        return;
-    }
-    json_t *root = fr_reply_body(x);
-    if (!root) return;
+// The line at the gap is not cut.
+static bool line_is_too_long(const fr_server *s, fr_exchange *x, const json_t *root) {
+    const json_t *line = json_object_get(root, "prompt");
+    const size_t n =
+        fr_tokenizer_fewest(s->text->tokenizer, json_string_value(line), json_string_length(line));
+    const bool is = n >= (size_t)s->n_ctx;
+    if (is) fr_reply_too_long(x, "prompt", n, true, s->n_ctx);
+    return is;
+}
+
+// With the joined parts as the prompt.
+static fr_status open_infill(fr_ask **out, fr_server *server, fr_exchange *x,
+                             const fr_dialect *dialect, const fr_watch *watch, fr_error *err) {
+    json_t *root = fr_read_body(x, watch, err);
+    if (!root) return err->code;
     json_t *ids = json_array();
-    fr_status st = check(root, &err);
-    if (!st) st = join(server, root, ids, &err);
-    if (st) {
-        fr_reply_fault(x, &err);
-    } else {
+    fr_status st = check(root, err);
+    const bool too_long = !st && line_is_too_long(server, x, root);
+    if (!st && !too_long) st = join(server, root, ids, watch, err);
+    if (!st && !too_long) {
         json_object_set(root, "prompt", ids);
-        fr_generate(server, x, &fr_dialect_llama, json_incref(root));
+        st = fr_ask_open(out, server, x, &dialect->ask, json_incref(root), watch, err);
     }
     json_decref(ids);
     json_decref(root);
+    return st;
+}
+
+void fr_handle_infill(fr_exchange *x, void *user) {
+    const fr_server *server = user;
+    const fr_text_info *t = fr_text_describe(server->text);
+    if (t->fim_prefix < 0 || t->fim_suffix < 0 || t->fim_middle < 0)
+        fr_reply_error(x, 501, "not_supported_error",
+                       "this model has no tokens to fill in the middle");
+    else
+        fr_generate(user, x, &fr_dialect_llama, open_infill);
 }

@@ -75,11 +75,12 @@ static kind kind_of(const fr_error *err) {
     }
 }
 
-void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, int n_ctx) {
+void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool at_least,
+                       int n_ctx) {
     char text[160];
     snprintf(text, sizeof text,
-             "%s: it exceeds the available context size: expected less than %d tokens, found %zu",
-             field, n_ctx, n_prompt);
+             "%s: it exceeds the available context size: expected less than %d tokens, found %s%zu",
+             field, n_ctx, at_least ? "at least " : "", n_prompt);
     json_t *error = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i}", "code", 400, "message", text,
                               "type", "exceed_context_size_error", "param", field,
                               "n_prompt_tokens", (json_int_t)n_prompt, "n_ctx", n_ctx);
@@ -93,7 +94,10 @@ void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, int n
 
 void fr_reply_fault(fr_exchange *x, const fr_error *err) {
     const kind k = kind_of(err);
-    fr_reply_error(x, k.status, k.type, err->text);
+    if (err->code == FR_EINTR && !fr_exchange_is_wanted(x))
+        fr_reply_json(x, 499, json_object());
+    else
+        fr_reply_error(x, k.status, k.type, err->text);
 }
 
 const char *fr_error_type(const fr_error *err) {
@@ -103,19 +107,6 @@ const char *fr_error_type(const fr_error *err) {
 json_t *fr_error_json(const fr_exchange *x, const fr_error *err) {
     const kind k = kind_of(err);
     return error_json(x, k.status, k.type, err->text);
-}
-
-json_t *fr_reply_body(fr_exchange *x) {
-    const fr_buffer *body = fr_exchange_body(x);
-    fr_error err;
-    json_t *root = fr_json_load(body->data ? body->data : "", body->n, &err);
-    if (root && !json_is_object(root)) {
-        json_decref(root);
-        root = NULL;
-        fr_fail(&err, FR_EARG, "expected a JSON object as the body");
-    }
-    if (!root) fr_reply_fault(x, &err);
-    return root;
 }
 
 // Writes a line, which is shorter than PIPE_BUF, unless that would wait: a reader that has stopped

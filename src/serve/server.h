@@ -4,6 +4,7 @@
 #define FR_SERVE_SERVER_H
 #include "api/request.h"
 #include "serve/http.h"
+#include "serve/preparer.h"
 #include "serve/scheduler.h"
 #include <stdatomic.h>
 #include <time.h>
@@ -12,6 +13,7 @@ typedef struct fr_server {
     fr_engine *engine;
     const fr_text *text; // of the engine, or with the user's template
     fr_scheduler *scheduler;
+    fr_preparer *preparer;
     fr_api_model api;
     fr_api_defaults defaults;
     const char *name;           // by which answers call the model
@@ -38,16 +40,32 @@ void fr_reply_json(fr_exchange *x, int status, json_t *document);
 // The option `error` of fr_http_options: OpenAI's shape, or Anthropic's on its paths.
 void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message);
 // The same for an error of the library: a wrong request is 400, a text that is too long 400 of its
-// own kind, no memory and what was not begun or was cut off (FR_EINTR) 503.
+// own kind, no memory and what was not begun or was cut off (FR_EINTR) 503; 499 where nobody waits for
+// that any more.
 void fr_reply_fault(fr_exchange *x, const fr_error *err);
-// The prompt fills a context, in tokens.
-void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, int n_ctx);
+// The prompt fills a context, in tokens; at_least: it was not read to its end.
+void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool at_least,
+                       int n_ctx);
 json_t *fr_error_json(const fr_exchange *x, const fr_error *err); // its body
 const char *fr_error_type(const fr_error *err);                   // ... and "type" there
-// The body as a JSON object; NULL: it is none, and that was replied.
-json_t *fr_reply_body(fr_exchange *x);
 // The option `log`: a line on stderr.
 void fr_reply_log(void *user, const fr_exchange *x, double seconds);
+
+// ---- a request's work  [prepare.c]
+typedef struct fr_handling { // all that most handlers hand on
+    const fr_server *server;
+    fr_exchange *x;
+} fr_handling;
+
+// Does what a body of this size takes (preparer.h), which may reply. False: it failed, which was
+// replied.
+bool fr_prepare(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *user);
+// The same for the end of an answer, for which --timeout is no limit.
+bool fr_prepare_end(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *user);
+// The body as a JSON object, the caller's; NULL: FR_EARG, FR_EINTR, FR_ENOMEM.
+json_t *fr_read_body(const fr_exchange *x, const fr_watch *watch, fr_error *err);
+// Seconds that are left of --timeout, more than none; 0: there is no limit.
+double fr_seconds_left(const fr_server *s, const fr_exchange *x);
 
 // ---- handlers, by file
 fr_http_handler fr_handle_chat, fr_handle_completions, fr_handle_completion, fr_handle_messages,

@@ -48,21 +48,27 @@ static fr_status encode(const fr_api_model *model, const json_t *root, fr_ids *i
                          (bos ? FR_TEXT_BOS : 0) | (control ? FR_TEXT_CONTROL : 0), ids, err);
 }
 
-void fr_handle_tokenize(fr_exchange *x, void *server) {
-    const fr_server *s = server;
+static fr_status tokenize(void *user, const fr_watch *watch, fr_error *err) {
+    const fr_handling *h = user;
+    const fr_server *s = h->server;
+    fr_api_model model = s->api;
     bool pieces = false;
     fr_ids ids = {0};
-    fr_error err;
-    json_t *root = fr_reply_body(x);
-    if (!root) return;
-    if (encode(&s->api, root, &ids, &pieces, &err))
-        fr_reply_fault(x, &err);
-    else
-        fr_reply_json(x, 200,
+    json_t *root = fr_read_body(h->x, watch, err);
+    if (!root) return err->code;
+    model.watch = watch;
+    const fr_status st = encode(&model, root, &ids, &pieces, err);
+    if (!st)
+        fr_reply_json(h->x, 200,
                       json_pack("{s:o, s:i, s:i}", "tokens", tokens_json(s->text, &ids, pieces),
                                 "count", (int)ids.n, "max_model_len", s->n_ctx));
     fr_ids_free(&ids);
     json_decref(root);
+    return st;
+}
+
+void fr_handle_tokenize(fr_exchange *x, void *server) {
+    fr_prepare(server, x, tokenize, &(fr_handling){server, x});
 }
 
 // Appends the ids of a list; none where there is no list.
@@ -83,63 +89,74 @@ static fr_status read_ids(fr_ids *ids, const json_t *tokens, int n_vocab, fr_err
     return FR_OK;
 }
 
-void fr_handle_detokenize(fr_exchange *x, void *server) {
-    const fr_server *s = server;
+static fr_status detokenize(void *user, const fr_watch *watch, fr_error *err) {
+    const fr_handling *h = user;
+    const fr_server *s = h->server;
     fr_encoded *e = NULL;
-    fr_error err = {0};
     fr_ids ids = {0};
-    json_t *root = fr_reply_body(x);
-    if (!root) return;
-    fr_status st = read_ids(&ids, fr_api_member(root, "tokens"), s->api.n_vocab, &err);
-    if (!st) st = fr_text_detokenize(s->text, ids.data, (int)ids.n, &e, &err);
-    if (st) {
-        fr_reply_fault(x, &err);
-    } else {
+    json_t *root = fr_read_body(h->x, watch, err);
+    if (!root) return err->code;
+    fr_status st = read_ids(&ids, fr_api_member(root, "tokens"), s->api.n_vocab, err);
+    if (!st) st = fr_text_detokenize(s->text, ids.data, (int)ids.n, &e, err);
+    if (!st) st = fr_watch_ask(watch, err);
+    if (!st) {
         json_t *text = fr_json_text(e->text, e->text_bytes);
-        fr_reply_json(x, 200, json_pack("{s:O, s:O}", "content", text, "prompt", text));
+        fr_reply_json(h->x, 200, json_pack("{s:O, s:O}", "content", text, "prompt", text));
         json_decref(text);
     }
     fr_encoded_free(e);
     fr_ids_free(&ids);
     json_decref(root);
+    return st;
+}
+
+void fr_handle_detokenize(fr_exchange *x, void *server) {
+    fr_prepare(server, x, detokenize, &(fr_handling){server, x});
+}
+
+static fr_status apply_template(void *user, const fr_watch *watch, fr_error *err) {
+    const fr_handling *h = user;
+    fr_api_model model = h->server->api;
+    fr_chat_text text = {0};
+    json_t *root = fr_read_body(h->x, watch, err);
+    if (!root) return err->code;
+    model.watch = watch;
+    const fr_status st =
+        fr_api_render(&model, root, h->server->defaults.no_thinking, &text, NULL, err);
+    const fr_buffer *said = &text.marked.text;
+    if (!st)
+        fr_reply_json(
+            h->x, 200,
+            json_pack("{s:o}", "prompt", fr_json_text(said->data ? said->data : "", said->n)));
+    fr_chat_text_close(&text);
+    json_decref(root);
+    return st;
 }
 
 void fr_handle_template(fr_exchange *x, void *server) {
-    const fr_server *s = server;
-    fr_chat_text text = {0};
-    fr_ids ids = {0};
-    fr_error err;
-    json_t *root = fr_reply_body(x);
-    if (!root) return;
-    if (fr_api_render(&s->api, root, s->defaults.no_thinking, &text, &ids, &err)) {
-        fr_reply_fault(x, &err);
-    } else {
-        const fr_buffer *said = &text.marked.text;
-        fr_reply_json(
-            x, 200,
-            json_pack("{s:o}", "prompt", fr_json_text(said->data ? said->data : "", said->n)));
-    }
-    fr_chat_text_close(&text);
-    fr_ids_free(&ids);
-    json_decref(root);
+    fr_prepare(server, x, apply_template, &(fr_handling){server, x});
+}
+
+static fr_status count(void *user, const fr_watch *watch, fr_error *err) {
+    const fr_handling *h = user;
+    fr_api_model model = h->server->api;
+    fr_api_request r;
+    json_t *root = fr_read_body(h->x, watch, err);
+    if (!root) return err->code;
+    model.watch = watch;
+    fr_status st = fr_api_parse_value(&r, FR_API_CHAT, root, &h->server->defaults, err);
+    if (!st) st = fr_api_encode(&r, &model, err);
+    if (!st)
+        fr_reply_json(h->x, 200,
+                      json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
+                                (json_int_t)r.prompt[0].n));
+    fr_api_close(&r);
+    return st;
 }
 
 // Tokens of a chat's prompt.
 void fr_handle_count(fr_exchange *x, void *server) {
-    const fr_server *s = server;
-    const fr_buffer *body = fr_exchange_body(x);
-    fr_api_request r;
-    fr_error err;
-    fr_status st =
-        fr_api_parse(&r, FR_API_CHAT, body->data ? body->data : "", body->n, &s->defaults, &err);
-    if (!st) st = fr_api_encode(&r, &s->api, &err);
-    if (st)
-        fr_reply_fault(x, &err);
-    else
-        fr_reply_json(x, 200,
-                      json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
-                                (json_int_t)r.prompt[0].n));
-    fr_api_close(&r);
+    fr_prepare(server, x, count, &(fr_handling){server, x});
 }
 
 static json_t *token_or_null(const fr_text *text, int32_t id) {

@@ -78,8 +78,8 @@ static const long_body bodies[] = {
      fr_api_from_anthropic},
     {"{\"input\":[", "{\"type\":\"reasoning\",\"summary\":\"hm\"}", 3000, "]}",
      fr_api_from_responses},
-    {"{\"input\":[{\"role\":\"user\",\"content\":[", "{\"type\":\"input_text\",\"text\":\"hi\"}", 3000,
-     "]}]}", fr_api_from_responses},
+    {"{\"input\":[{\"role\":\"user\",\"content\":[", "{\"type\":\"input_text\",\"text\":\"hi\"}",
+     3000, "]}]}", fr_api_from_responses},
 };
 
 // All that is done with a body before it is a job.
@@ -120,7 +120,8 @@ static void every_question_may_be_the_last(void **state) {
             const fr_watch off = ASKED(&some);
             const fr_status st = read_body(&bodies[i], &off);
             if (st != FR_EINTR || some.n != n + 1)
-                fail_msg("body %zu, question %d of %d: status %d after %d", i, n, all.n, st, some.n);
+                fail_msg("body %zu, question %d of %d: status %d after %d", i, n, all.n, st,
+                         some.n);
         }
     }
 }
@@ -135,8 +136,8 @@ static void what_cannot_fit_is_not_tokenized(void **state) {
         {"{\"prompt\":[65,\"", "hello world ", "\"]}", 0},
         {"{\"prompt\":[\"a\",\"", "hello world ", "\"]}", 5},
         {"{\"messages\":[{\"role\":\"user\",\"content\":\"", "hello world ", "\"}]}", 30},
-        {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"", "hello world ",
-         "\"}]}]}", 30},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"",
+         "hello world ", "\"}]}]}", 30},
     };
     (void)state;
     const fr_api_defaults usual = fr_api_usual(1);

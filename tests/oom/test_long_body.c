@@ -22,7 +22,8 @@ typedef struct shape {
 
 #define HI   "{\"role\":\"user\",\"content\":\"hi\"}"
 #define TEXT "{\"type\":\"text\",\"text\":\"a b c\"}"
-#define CALL "{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"
+#define CALL                                                                                       \
+    "{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}"
 #define TURN "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" CALL "]}"
 #define GAVE "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"so\"}"
 static const shape shapes[] = {
@@ -53,10 +54,12 @@ static const shape shapes[] = {
     {"{\"input\":[{\"type\":\"reasoning\",\"content\":[",
      "{\"type\":\"reasoning_text\",\"text\":\"aaaaaaaaaaaaaaaa\"}",
      "]},{\"role\":\"user\",\"content\":\"hi\"}]}", fr_api_from_responses},
-    {"{\"input\":[", "{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"},"
-     "{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":\"so\"}", "]}",
-     fr_api_from_responses},
-    {"{\"input\":[", "{\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"a\"}]}",
+    {"{\"input\":[",
+     "{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"},"
+     "{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":\"so\"}",
+     "]}", fr_api_from_responses},
+    {"{\"input\":[",
+     "{\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"a\"}]}",
      ",{\"role\":\"user\",\"content\":\"hi\"}]}", fr_api_from_responses},
 };
 static fr_api_model model;
@@ -100,8 +103,8 @@ static void work_grows_with_the_body(void **state) {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const long long few = bytes_of(&shapes[i], FEW), many = bytes_of(&shapes[i], TIMES * FEW);
         if (many > few * TIMES * 3 / 2)
-            fail_msg("%s...%s: %lld bytes, %lld for %d times as many", shapes[i].head, shapes[i].part,
-                     few, many, TIMES);
+            fail_msg("%s...%s: %lld bytes, %lld for %d times as many", shapes[i].head,
+                     shapes[i].part, few, many, TIMES);
     }
 }
 

@@ -50,7 +50,9 @@ int open_world(void **state) {
     const fr_scheduler_options so = {
         .contexts = {.drafters = drafters, .n_ctx = CTX, .ready = 2, .most = 2, .no_adapt = true},
         .n_queue = 8};
-    if (fr_scheduler_open(&server.scheduler, engine, &so, &err)) return -1;
+    if (fr_scheduler_open(&server.scheduler, engine, &so, &err) ||
+        fr_preparer_open(&server.preparer, &err))
+        return -1;
     atomic_store(&server.ready, true);
     const fr_http_options ho = {.host = "127.0.0.1",
                                 .routes = fr_server_routes,
@@ -69,6 +71,7 @@ int open_world(void **state) {
 int close_world(void **state) {
     (void)state;
     fr_http_close(http);
+    fr_preparer_close(server.preparer);
     fr_scheduler_close(server.scheduler);
     fr_text_close(text);
     fr_engine_close(engine);

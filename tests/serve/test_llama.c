@@ -195,7 +195,7 @@ static void progress_of_a_prompt_is_told(void **state) {
 // The prompt of an answer of so many tokens, as `limit` says, at /infill.
 static void infilled_within(char out[1024], int digits, int zs, const char *limit,
                             const char *more) {
-    char body[1024] = "{\"input_prefix\":\"";
+    char body[MOST_BODY] = "{\"input_prefix\":\"";
     for (int i = 0; i < digits; i++)
         body[strlen(body) + 1] = 0, body[strlen(body)] = (char)('0' + i % 10);
     strcat(body, "\",\"prompt\":\"--\",\"input_suffix\":\"");
@@ -230,6 +230,13 @@ static void what_does_not_fit_around_a_gap_is_left_out(void **state) {
     assert_memory_equal(prompt, right, strlen(right));
     assert_int_equal(strspn(prompt + strlen(right), "z"), 246 - 172);
     assert_string_equal(prompt + strlen(right) + 246 - 172, "M");
+    // Of a text that is much longer than any that fits the beginning is not even read.
+    infilled(prompt, 3700 + 64, 200, "}");
+    infilled(right, 180 + 64, 200, "}");
+    assert_string_equal(prompt + strcspn(prompt, "-"), right + strcspn(right, "-"));
+    assert_int_equal(strspn(prompt + 1, "0123456789"), strcspn(prompt, "-") - 1);
+    assert_true(strcspn(prompt, "-") > 100 && strcspn(prompt, "-") <= 186);
+    assert_memory_equal(strchr(prompt, '-') - 4, "0123", 4);
     infilled(prompt, 300, 0,
              ",\"input_extra\":[{\"text\":\"one\"},{\"text\":\"qqqqqqqqqqqqqqqqqqqqqq"
              "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq"
@@ -275,16 +282,50 @@ static void a_prompt_that_is_too_long_is_counted(void **state) {
     json_decref(root);
 }
 
+// Of one whose bytes alone say that it has no room as many are told as it has at least.
+static void a_prompt_that_cannot_fit_is_told_by_its_bytes(void **state) {
+    static const char *const asked[][3] = {
+        {"/completion", "{\"prompt\":\"", "\"}"},
+        {"/v1/completions", "{\"prompt\":[\"a\",\"", "\"]}"},
+        {"/v1/chat/completions", "{\"messages\":[{\"role\":\"user\",\"content\":\"", "\"}]}"},
+        {"/v1/responses", "{\"input\":\"", "\"}"},
+        {"/v1/messages", "{\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":\"",
+         "\"}]}"},
+    };
+    static char body[MOST_BODY];
+    const size_t longest = fr_token_longest(engine->tokenizer), n = longest * CTX;
+    (void)state;
+    assert_true(n < MOST_BODY - 200);
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        strcpy(body, asked[i][1]);
+        memset(body + strlen(body), 'a', n); // the rest is zero
+        strcpy(body + strlen(asked[i][1]) + n, asked[i][2]);
+        assert_int_equal(ask("POST", asked[i][0], body), 400);
+        assert_non_null(
+            strstr(reply, "context size: expected less than 256 tokens, found at least "));
+        json_t *root = document(), *error = json_object_get(root, "error");
+        const json_t *tokens = json_object_get(error, "n_prompt_tokens");
+        if (strcmp(asked[i][0], "/v1/messages") != 0) {
+            assert_true(json_integer_value(tokens) >= CTX);
+            assert_true(json_integer_value(tokens) < (json_int_t)n);
+        }
+        json_decref(root);
+        memset(body, 0, sizeof body);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(llamas_completion_says_how_it_ended),
-                                       cmocka_unit_test(answers_have_what_llama_servers_have),
-                                       cmocka_unit_test(lines_end_a_text),
-                                       cmocka_unit_test(no_end_is_drawn_where_it_is_ignored),
-                                       cmocka_unit_test(streams_of_probabilities_go_by_token),
-                                       cmocka_unit_test(streams_have_the_end_token_of_the_whole),
-                                       cmocka_unit_test(progress_of_a_prompt_is_told),
-                                       cmocka_unit_test(what_does_not_fit_around_a_gap_is_left_out),
-                                       cmocka_unit_test(a_gap_takes_fields_as_completions_do),
-                                       cmocka_unit_test(a_prompt_that_is_too_long_is_counted)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(llamas_completion_says_how_it_ended),
+        cmocka_unit_test(answers_have_what_llama_servers_have),
+        cmocka_unit_test(lines_end_a_text),
+        cmocka_unit_test(no_end_is_drawn_where_it_is_ignored),
+        cmocka_unit_test(streams_of_probabilities_go_by_token),
+        cmocka_unit_test(streams_have_the_end_token_of_the_whole),
+        cmocka_unit_test(progress_of_a_prompt_is_told),
+        cmocka_unit_test(what_does_not_fit_around_a_gap_is_left_out),
+        cmocka_unit_test(a_gap_takes_fields_as_completions_do),
+        cmocka_unit_test(a_prompt_that_is_too_long_is_counted),
+        cmocka_unit_test(a_prompt_that_cannot_fit_is_told_by_its_bytes)};
     return cmocka_run_group_tests_name("serve/llama", tests, open_world, close_world);
 }

@@ -179,6 +179,50 @@ def logs_stop_nobody(right):
             os.close(reads)
 
 
+def seconds_of(process):
+    """That its threads have worked."""
+    with open("/proc/%d/stat" % process.pid) as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def preparing(server, n):
+    """Connections whose long texts are being tokenized, or wait for that."""
+    body = b'{"content":"' + b"hello world, and so on " * ((30 << 20) // 23) + b'"}'
+    head = b"POST /tokenize HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body)
+    before = seconds_of(server.process)
+    asked = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(n)]
+    for one in asked:
+        one.sendall(head + body)
+    while seconds_of(server.process) < before + 1:
+        time.sleep(0.01)
+    return asked
+
+
+def long_texts_do_not_hold_a_server_that_ends():
+    server = Server("--drain", "0.5")
+    asked = preparing(server, 3)
+    server.process.terminate()
+    assert server.process.wait(600) == 0
+    for one in asked:
+        reply = one.makefile("rb").read().decode()
+        assert reply.startswith("HTTP/1.1 503 ") and "this server is shutting down" in reply, reply[:300]
+
+
+def long_texts_of_who_has_gone_are_left(right):
+    reads, writes = os.pipe()
+    server = Server(stderr=writes)
+    os.close(writes)
+    asked = preparing(server, 3)
+    for one in asked:
+        one.close()
+    with os.fdopen(reads) as log:
+        assert server.text() == right
+        server.end()
+        lines = [line for line in log if "/tokenize" in line]
+    assert len(lines) == 3 and all(" 499 " in line for line in lines), lines
+
+
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
 who_is_cut_off_hears_of_it(right)
@@ -187,4 +231,6 @@ silent_connections_leave_files_for_others()
 drafters_that_are_not_there_end_it_at_its_start()
 who_looks_at_ready_comes_in_time(right)
 logs_stop_nobody(right)
+long_texts_do_not_hold_a_server_that_ends()
+long_texts_of_who_has_gone_are_left(right)
 END

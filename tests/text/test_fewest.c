@@ -11,9 +11,22 @@
 
 #include "made_vocab.h"
 
-static const char *const pieces[] = {
-    "a", "hello", " ", "\n", "\xE2\x96\x81", "\xC3\xA9", "\xF0\x9F\x98\x80", "\xFF", "\xE2\x96",
-    "<|user|>", "<s>", "z", "\t", "\xE2\x96\x81\xE2\x96\x81\xE2\x96\x81", "zzzzzzzz", "aaaaaaaa"};
+static const char *const pieces[] = {"a",
+                                     "hello",
+                                     " ",
+                                     "\n",
+                                     "\xE2\x96\x81",
+                                     "\xC3\xA9",
+                                     "\xF0\x9F\x98\x80",
+                                     "\xFF",
+                                     "\xE2\x96",
+                                     "<|user|>",
+                                     "<s>",
+                                     "z",
+                                     "\t",
+                                     "\xE2\x96\x81\xE2\x96\x81\xE2\x96\x81",
+                                     "zzzzzzzz",
+                                     "aaaaaaaa"};
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
 static void add_words(made_vocab *v, bool bpe) {

@@ -286,7 +286,7 @@ static void a_long_text_can_be_left_between_words(void **state) {
 // need no merging: nothing that is left goes on for long. A question stands for so many bytes.
 static void no_text_goes_on_when_it_is_not_wanted(void **state) {
     (void)state;
-    enum { BYTES = 1 << 20, EACH = 1 << 17 };
+    enum { BYTES = 1 << 19, EACH = 1 << 17 };
     static const char *const parts[] = {"a", " hello", "\n", "<<<<", "\xC3\xA9"};
     for (int kind = 0; kind < 3; kind++) {
         made_vocab v;

@@ -1,6 +1,7 @@
 // infill.c — /infill, llama.cpp's for editors: what stands between a prefix and a suffix. The parts
 // are joined by the model's own tokens for that, and go on as the prompt of a completion. What is
 // farthest from the gap is left out where the context has no room for all.
+#include "serve/infill.h"
 #include "api/value.h"
 #include "engine/text.h"
 #include "serve/dialect.h"
@@ -191,8 +192,8 @@ static void join_parts(const fr_text *text, const parts *p, const kept *k, json_
     json_array_append_new(ids, json_integer(t->fim_middle));
 }
 
-static fr_status join(const fr_server *s, const json_t *root, json_t *ids, const fr_watch *watch,
-                      fr_error *err) {
+fr_status fr_infill_join(const fr_server *s, const json_t *root, json_t *ids, const fr_watch *watch,
+                         fr_error *err) {
     const reader r = {s->text, (size_t)s->n_ctx, watch, err};
     parts p = {0};
     const fr_status st = read_parts(&r, root, &p);
@@ -251,7 +252,7 @@ static fr_status open_infill(fr_ask **out, fr_server *server, fr_exchange *x,
     json_t *ids = json_array();
     fr_status st = check(root, err);
     const bool too_long = !st && line_is_too_long(server, x, root);
-    if (!st && !too_long) st = join(server, root, ids, watch, err);
+    if (!st && !too_long) st = fr_infill_join(server, root, ids, watch, err);
     if (!st && !too_long) {
         json_object_set(root, "prompt", ids);
         st = fr_ask_open(out, server, x, &dialect->ask, json_incref(root), watch, err);

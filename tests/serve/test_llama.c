@@ -1,6 +1,8 @@
 // What clients of llama-server ask for.
 #define _GNU_SOURCE
+#include "serve/infill.h"
 #include "server_world.h"
+#include "support/asked.h"
 
 static void llamas_completion_says_how_it_ended(void **state) {
     (void)state;
@@ -248,6 +250,47 @@ static void what_does_not_fit_around_a_gap_is_left_out(void **state) {
     text->info = was;
 }
 
+// A text without end, in front of a gap, behind it or in other files, is neither read whole nor when
+// it is not wanted any more.
+static void long_texts_around_a_gap_are_not_read(void **state) {
+    enum { WORDS = 200000, FILES = 2000 };
+    const fr_text_info was = text->info;
+    fr_buffer words = {0};
+    fr_error err;
+    (void)state;
+    text->info.fim_prefix = 'P', text->info.fim_suffix = 'S', text->info.fim_middle = 'M';
+    for (int i = 0; i < WORDS; i++)
+        fr_buffer_add(&words, "some words ", 11, &err);
+    json_t *files = json_array(), *many = json_array(), *none = json_string("");
+    json_t *all = json_stringn(words.data, words.n);
+    json_array_append_new(files, json_pack("{s:O}", "text", all));
+    for (int i = 0; i < FILES; i++)
+        json_array_append_new(many, json_pack("{s:s}", "text", "some words and some words"));
+    json_t *const roots[] = {json_pack("{s:O, s:O}", "input_prefix", all, "input_suffix", none),
+                             json_pack("{s:O, s:O}", "input_prefix", none, "input_suffix", all),
+                             json_pack("{s:O, s:O, s:O}", "input_prefix", none, "input_suffix",
+                                       none, "input_extra", files),
+                             json_pack("{s:O, s:O, s:O}", "input_prefix", none, "input_suffix",
+                                       none, "input_extra", many)};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        asked on = {.most = INT_MAX}, off = {.most = 20};
+        json_t *ids = json_array();
+        assert_int_equal(fr_infill_join(&server, roots[i], ids, &ASKED(&on), &err), FR_OK);
+        assert_true(json_array_size(ids) > 32 && json_array_size(ids) < CTX);
+        assert_true(on.n > 100 && on.n < 10000); // a question for each word that is read
+        assert_int_equal(fr_infill_join(&server, roots[i], ids, &ASKED(&off), &err), FR_EINTR);
+        assert_int_equal(off.n, 21);
+        json_decref(ids);
+        json_decref(roots[i]);
+    }
+    json_decref(files);
+    json_decref(many);
+    json_decref(none);
+    json_decref(all);
+    fr_buffer_free(&words);
+    text->info = was;
+}
+
 // The answer's length by any of its names and forms, null as if it were not there.
 static void a_gap_takes_fields_as_completions_do(void **state) {
     static const char invalid[] = "invalid_request_error";
@@ -284,7 +327,7 @@ static void a_prompt_that_is_too_long_is_counted(void **state) {
 
 // Of one whose bytes alone say that it has no room as many are told as it has at least.
 static void a_prompt_that_cannot_fit_is_told_by_its_bytes(void **state) {
-    static const char *const asked[][3] = {
+    static const char *const bodies[][3] = {
         {"/completion", "{\"prompt\":\"", "\"}"},
         {"/v1/completions", "{\"prompt\":[\"a\",\"", "\"]}"},
         {"/v1/chat/completions", "{\"messages\":[{\"role\":\"user\",\"content\":\"", "\"}]}"},
@@ -296,16 +339,16 @@ static void a_prompt_that_cannot_fit_is_told_by_its_bytes(void **state) {
     const size_t longest = fr_token_longest(engine->tokenizer), n = longest * CTX;
     (void)state;
     assert_true(n < MOST_BODY - 200);
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
-        strcpy(body, asked[i][1]);
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        strcpy(body, bodies[i][1]);
         memset(body + strlen(body), 'a', n); // the rest is zero
-        strcpy(body + strlen(asked[i][1]) + n, asked[i][2]);
-        assert_int_equal(ask("POST", asked[i][0], body), 400);
+        strcpy(body + strlen(bodies[i][1]) + n, bodies[i][2]);
+        assert_int_equal(ask("POST", bodies[i][0], body), 400);
         assert_non_null(
             strstr(reply, "context size: expected less than 256 tokens, found at least "));
         json_t *root = document(), *error = json_object_get(root, "error");
         const json_t *tokens = json_object_get(error, "n_prompt_tokens");
-        if (strcmp(asked[i][0], "/v1/messages") != 0) {
+        if (strcmp(bodies[i][0], "/v1/messages") != 0) {
             assert_true(json_integer_value(tokens) >= CTX);
             assert_true(json_integer_value(tokens) < (json_int_t)n);
         }
@@ -324,6 +367,7 @@ int main(void) {
         cmocka_unit_test(streams_have_the_end_token_of_the_whole),
         cmocka_unit_test(progress_of_a_prompt_is_told),
         cmocka_unit_test(what_does_not_fit_around_a_gap_is_left_out),
+        cmocka_unit_test(long_texts_around_a_gap_are_not_read),
         cmocka_unit_test(a_gap_takes_fields_as_completions_do),
         cmocka_unit_test(a_prompt_that_is_too_long_is_counted),
         cmocka_unit_test(a_prompt_that_cannot_fit_is_told_by_its_bytes)};

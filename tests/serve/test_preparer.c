@@ -53,8 +53,8 @@ static fr_status run(void *user, const fr_watch *watch, fr_error *err) {
 }
 
 static work prepared(fr_preparer *of, size_t bytes) {
-    return (work){.of = of, .what = {.run = run, .bytes = bytes, .is_wanted = is_wanted},
-                  .wanted = true};
+    return (work){
+        .of = of, .what = {.run = run, .bytes = bytes, .is_wanted = is_wanted}, .wanted = true};
 }
 
 static void *ask(void *arg) {
@@ -223,8 +223,8 @@ static void questions_are_cheap(void **state) {
 static void a_server_that_drains_ends_what_there_is(void **state) {
     (void)state;
     fr_preparer *p = open();
-    work first[THREADS], small = prepared(p, 1), waits = prepared(p, LARGE),
-                         late = prepared(p, 1), ends = prepared(p, 1);
+    work first[THREADS], small = prepared(p, 1), waits = prepared(p, LARGE), late = prepared(p, 1),
+                         ends = prepared(p, 1);
     ends.what.ends = true;
     occupy(p, first);
     begin(&small);

@@ -49,6 +49,10 @@ const fr_buffer *fr_exchange_body(const fr_exchange *x) {
     return &x->body;
 }
 
+size_t fr_exchange_bytes(const fr_exchange *x) {
+    return x->bytes;
+}
+
 double fr_exchange_waited(const fr_exchange *x) {
     return fr_seconds() - x->whole;
 }

@@ -33,6 +33,7 @@ struct fr_exchange {
     } set[FR_EXCHANGE_SET];
     int n_set;
     double started, whole; // when its first line and all of it were there
+    size_t bytes;          // of the body then
 };
 
 // Who waits for whom from now on. libmicrohttpd's own limit is for a peer that is silent or takes

@@ -201,6 +201,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
         return MHD_YES;
     }
     x->whole = fr_seconds();
+    x->bytes = x->body.n;
     fr_exchange_enter(x, FR_CONNECTION_WAITS);
     answer(x);
     return fr_exchange_send(x);

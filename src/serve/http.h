@@ -65,6 +65,7 @@ const char *
 fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
 const fr_buffer *fr_exchange_body(const fr_exchange *x);
 bool fr_exchange_is_wanted(const fr_exchange *x); // the other side has not hung up
+size_t fr_exchange_bytes(const fr_exchange *x);   // of its body, as that came
 double fr_exchange_waited(const fr_exchange *x);  // seconds since all of the request was there
 int fr_exchange_status(const fr_exchange *x);     // of the reply; 0: none yet
 

@@ -17,7 +17,7 @@ bool fr_prepare(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *us
     return prepare(s, x,
                    &(fr_preparation){.run = run,
                                      .user = user,
-                                     .bytes = fr_exchange_body(x)->n,
+                                     .bytes = fr_exchange_bytes(x),
                                      .is_wanted = is_wanted,
                                      .asker = x,
                                      .timeout = s->timeout,
@@ -28,7 +28,7 @@ bool fr_prepare_end(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void
     return prepare(s, x,
                    &(fr_preparation){.run = run,
                                      .user = user,
-                                     .bytes = fr_exchange_body(x)->n,
+                                     .bytes = fr_exchange_bytes(x),
                                      .is_wanted = is_wanted,
                                      .asker = x,
                                      .ends = true});

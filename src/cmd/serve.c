@@ -1,12 +1,14 @@
 // serve.c — answers requests over HTTP until it is told to end; then ends what is at work in peace.
 #define _GNU_SOURCE
 #include "base/clock.h"
+#include "base/heap.h"
 #include "cmd/lib/generate.h"
 #include "cmd/lib/text.h"
 #include "draft/registry.h"
 #include "serve/server.h"
 #include "serve/slots.h"
 #include "text/stream.h"
+#include "json/value.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +260,7 @@ static fr_status listen_on(job *j, fr_error *err) {
                                .connections = j->args->connections,
                                .connections_of_peer = j->args->peer_connections,
                                .body_bytes = (size_t)32 << 20,
+                               .memory = (size_t)j->args->body_memory << 20,
                                .request_seconds = j->args->request_time,
                                .idle_seconds = 120,
                                .log = j->args->quiet ? NULL : fr_reply_log,
@@ -358,6 +361,8 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
     fr_error err = {0};
     int code = check(args);
     if (code) return code;
+    fr_heap_of_many_threads();
+    json_object_seed(0); // by the system, before requests choose keys
     fr_status st = take_drafters(&j, &err);
     if (!st) st = take_keys(&j, &err);
     if (!st) st = open_server(&j, parsed, &err);
@@ -384,6 +389,7 @@ static const fr_option options[] = {
     {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all --parallel requests together; each gets an equal part, 64 at least", 64, 1 << 24, NULL},
     {"slot-ctx",     0,   FR_OPT_INT,    AT(slot_ctx),     "N", NULL, "4096, at most the model's", "context in tokens of each request; not with --ctx-size", 64, 1 << 24, NULL},
     {"cache-ram",    0,   FR_OPT_INT,    AT(cache_ram),    "MB", "512", NULL, "memory for contexts that are kept for later requests, besides those in use", 0, 1 << 24, NULL},
+    {"body-memory",  0,   FR_OPT_INT,    AT(body_memory),  "MB", "512", NULL, "memory for the bodies of all requests and what is made of them; where others hold it a request gets a 503", 16, 1 << 20, NULL},
     {"drafters",     0,   FR_OPT_SPEC,   AT(drafters),     "SPEC,...", NULL, NULL, "drafters that a request may choose besides --drafter, in its field 'drafter'", 0, 0, NULL},
     {"n-predict",    'n', FR_OPT_INT,    AT(n_predict),    "N", "-1", NULL, "tokens of an answer where the request does not say", -1, 1 << 30, NULL},
     {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "requests that may wait; more are refused with 503", 0, 1 << 20, NULL},
@@ -403,7 +409,7 @@ static const fr_option access_options[] = {
     {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "origins whose pages may send requests from a browser; '*' is all, 'localhost' this machine's on any port", 0, 0, NULL},
     {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that, one that the server waits for is closed", 1, 65000, NULL},
     {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many as --connections", 0, 65000, NULL},
-    {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds in which a connection must begin a request, and again for the rest of it, with a second more for each 10 KB of body", 0.1, 1e6, NULL},
+    {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds in which a connection must begin a request, and again for the rest of it, with a second more for each 10 KB of body, or 100 KB after its first megabyte", 0.1, 1e6, NULL},
     {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "serve metrics for Prometheus at /metrics", 0, 0, NULL},
     {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "show at /slots what each context does (the default)", 0, 0, NULL},
     {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "no /slots and no /activity", 0, 0, NULL},

@@ -1,6 +1,7 @@
 // messages.c — checks a JSON conversation and makes a template's variables of it: messages with
 // their calls first, then tools, flags and documents.
 #include "json/messages.h"
+#include "json/scan.h"
 #include "json/template_values.h"
 #include <string.h>
 
@@ -109,17 +110,36 @@ static fr_status make_content(const builder *b, const json_t *content, const pla
 
 // ---- calls ---------------------------------------------------------------------------------
 
-// The object in a string of arguments, which is how the API sends them. NULL without a sentence:
-// the arguments are no such string, they are used as they are.
-static json_t *arguments_in_string(const builder *b, const json_t *arguments) {
-    if (!fr_json_is_text(arguments)) return NULL;
-    json_t *held = fr_json_load_watched(json_string_value(arguments), json_string_length(arguments),
-                                        b->watch, NULL);
-    if (held && (!json_is_object(held) || fr_json_check_depth(held, NULL))) {
-        json_decref(held);
-        held = NULL;
+// What a string of arguments may become, so that a body is not far more than its own values say:
+// what text takes, and some more for lists.
+static fr_status check_size(const builder *b, const char *json, size_t bytes) {
+    enum { COPIES = 8, MORE = 16 << 20 };
+    const fr_json_scan found = fr_json_look(json, bytes, true);
+    if (found.depth > FR_JSON_MAX_NESTING || found.memory <= COPIES * bytes + MORE) return FR_OK;
+    return fr_fail(
+        b->err, FR_EARG,
+        "messages: expected arguments of a call whose values take less than %zu MB, found "
+        "%zu MB",
+        (COPIES * bytes + MORE) >> 20, found.memory >> 20);
+}
+
+// The object in a string of arguments, which is how the API sends what a model wrote. NULL: the
+// arguments are no such string, they are used as they are.
+static fr_status arguments_in_string(const builder *b, const json_t *arguments, json_t **held) {
+    const char *text = json_string_value(arguments);
+    const size_t n = json_string_length(arguments);
+    *held = NULL;
+    if (!fr_json_is_text(arguments)) return FR_OK;
+    const fr_status st = check_size(b, text, n);
+    if (st) return st;
+    fr_error why = {0};
+    *held = fr_json_read(text, n, true, b->watch, &why);
+    if (!*held && why.code == FR_ENOMEM) return fr_fail(b->err, FR_ENOMEM, "%s", why.text);
+    if (*held && (!json_is_object(*held) || fr_json_check_depth(*held, NULL))) {
+        json_decref(*held);
+        *held = NULL;
     }
-    return held;
+    return FR_OK;
 }
 
 // As JSON text, for templates that write arguments as they come.
@@ -138,10 +158,11 @@ static fr_status make_arguments(const builder *b, const json_t *given, fr_jinja_
     }
     if (json_is_object(given) && !b->takes->object_arguments && b->takes->text_arguments)
         return dumped(b, given, out);
-    json_t *held = b->takes->text_arguments ? NULL : arguments_in_string(b, given);
-    *out = any(b, held ? held : given);
+    json_t *held = NULL;
+    const fr_status st = b->takes->text_arguments ? FR_OK : arguments_in_string(b, given, &held);
+    if (!st) *out = any(b, held ? held : given);
     json_decref(held);
-    return FR_OK;
+    return st;
 }
 
 static fr_status make_function(const builder *b, const json_t *function, const place *at,

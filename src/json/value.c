@@ -1,83 +1,46 @@
-// value.c — reading first: long integers are marked, then Jansson parses. Writing is below: values
-// become text as Python's json.dumps writes it, with blanks or without.
+// value.c — reading first: the text is looked at and mended (scan.h), then Jansson parses. Writing
+// is below: values become text as Python's json.dumps writes it, with blanks or without.
 #include "json/value.h"
 #include "base/alloc.h"
 #include "base/decimal.h"
 #include "text/stream.h"
+#include "text/utf8.h"
+#include "json/scan.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // ---- reading -------------------------------------------------------------------------------
 
-// An integer of more than 18 digits, which 64 bits may not hold, goes through Jansson as a string:
-// this mark, then its digits. If a document holds such a string itself, a number is printed for it,
-// nothing worse.
-static const char int_mark[] = "\0int:";
-enum { INT_MARK = sizeof int_mark - 1, INT_DIGITS = 18 }; // what surely fits json_int_t
-
-// The end of the number at `at`, and whether it is an integer of so many digits.
-static size_t number_end(const char *s, size_t n, size_t at, bool *huge) {
-    const size_t digits = at + (s[at] == '-');
-    size_t end = digits;
-    while (end < n && s[end] >= '0' && s[end] <= '9')
-        end++;
-    const bool whole = end >= n || (s[end] != '.' && s[end] != 'e' && s[end] != 'E');
-    *huge = whole && end - digits > INT_DIGITS && s[digits] != '0';
-    while (end < n && s[end] && strchr("0123456789+-.eE", s[end]))
-        end++;
-    return end;
-}
-
-static size_t string_end(const char *s, size_t n, size_t at) {
-    for (at++; at < n && s[at] != '"'; at++)
-        if (s[at] == '\\') at++;
-    return at < n ? at + 1 : n;
-}
-
-// Copies the document with long integers as marked strings; the number of them when out is NULL.
-static fr_status mark_integers(const char *s, size_t n, fr_buffer *out, size_t *count,
-                               fr_error *err) {
-    fr_status st = FR_OK;
-    size_t copied = 0;
-    *count = 0;
-    for (size_t at = 0; at < n && !st;) {
-        bool huge = false;
-        if (s[at] == '"') {
-            at = string_end(s, n, at);
-            continue;
-        }
-        if (s[at] != '-' && (s[at] < '0' || s[at] > '9')) {
-            at++;
-            continue;
-        }
-        const size_t end = number_end(s, n, at, &huge);
-        if (huge) ++*count;
-        if (huge && out) {
-            st = fr_buffer_add(out, s + copied, at - copied, err);
-            if (!st) st = fr_buffer_add(out, "\"\\u0000int:", 11, err);
-            if (!st) st = fr_buffer_add(out, s + at, end - at, err);
-            if (!st) st = fr_buffer_add(out, "\"", 1, err);
-            copied = end;
-        }
-        at = end;
-    }
-    if (out && !st) st = fr_buffer_add(out, s + copied, n - copied, err);
-    return st;
-}
-
-// Whether JSON is nested deeper than FR_JSON_MAX_NESTING.
-static bool is_deep(const char *json, size_t bytes) {
-    int depth = 0;
-    for (size_t at = 0; at < bytes; at++) {
-        if (json[at] == '"')
-            at = string_end(json, bytes, at) - 1;
-        else if (json[at] == '[' || json[at] == '{')
-            depth++;
-        else if (json[at] == ']' || json[at] == '}')
-            depth--;
-        if (depth > FR_JSON_MAX_NESTING) return true;
-    }
+// Jansson does not always say that it found no memory: an error without a word, or that a whole
+// string is no token. Where one is really wrong it says why.
+static bool is_no_memory(const json_error_t *why, const char *json) {
+    static const char *const said[] = {"invalid token", "string or '}' expected"};
+    if (!*why->text || json_error_code(why) == json_error_out_of_memory) return true;
+    if (why->position < 1 || json[why->position - 1] != '"') return false;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!strncmp(why->text, said[i], strlen(said[i]))) return true;
     return false;
+}
+
+// The place in the text as it came: line and characters.
+static void find_place(json_error_t *why, const char *json, size_t bytes, bool lenient) {
+    const size_t at = fr_json_unmended(json, bytes, lenient, (size_t)why->position);
+    why->line = 1, why->column = 0;
+    for (size_t i = 0; i < at && i < bytes; i++) {
+        if (json[i] == '\n')
+            why->line++, why->column = 0;
+        else
+            why->column += (json[i] & 0xC0) != 0x80;
+    }
+}
+
+// Whether there is so much at present. Where Jansson's lexer finds none while it gathers a string,
+// it loses bytes of it without a word.
+static bool is_free(size_t bytes) {
+    void *volatile probe = malloc(bytes);
+    free(probe);
+    return probe != NULL;
 }
 
 // A document on its way into Jansson, which takes it in pieces.
@@ -100,60 +63,79 @@ static size_t give(void *to, size_t room, void *user) {
     return n;
 }
 
-static json_t *parse(const char *json, size_t bytes, const fr_watch *watch, fr_error *err) {
-    feed f = {.json = json, .left = bytes, .watch = watch};
-    json_error_t where = {0};
-    json_t *root = json_load_callback(
-        give, &f, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
-    const bool no_memory = json_error_code(&where) == json_error_out_of_memory;
+static json_t *parse(const char *json, size_t bytes, const fr_json_scan *found, bool lenient,
+                     const fr_watch *watch, fr_error *err) {
+    static const char no_memory[] = "no memory for the values of JSON";
+    fr_buffer mended = {0};
+    json_error_t why = {0};
+    const char *text = json;
+    size_t n = bytes;
+    if (!is_free(found->memory)) {
+        fr_fail(err, FR_ENOMEM, "%s", no_memory);
+        return NULL;
+    }
+    if (found->mended || found->bytes != bytes) {
+        if (fr_buffer_reserve(&mended, found->bytes, err) ||
+            fr_json_mend(json, bytes, lenient, &mended, err)) {
+            fr_buffer_free(&mended);
+            return NULL;
+        }
+        text = mended.data, n = mended.n;
+    }
+    feed f = {.json = text, .left = n, .watch = watch};
+    json_t *root = json_load_callback(give, &f, JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
     if (f.stopped) {
         json_decref(root); // what came before may be a whole document
         root = NULL;
         fr_fail(err, FR_EINTR, "interrupted");
+    } else if (!root && is_no_memory(&why, text)) {
+        fr_fail(err, FR_ENOMEM, "%s", no_memory);
     } else if (!root) {
-        fr_fail(err, no_memory ? FR_ENOMEM : FR_EARG, "JSON, line %d, column %d: %s", where.line,
-                where.column, where.text);
+        if (mended.data) find_place(&why, json, bytes, lenient);
+        fr_fail(err, FR_EARG, "JSON, line %d, column %d: %s", why.line, why.column, why.text);
     }
+    fr_buffer_free(&mended);
     return root;
 }
 
-json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
-    return fr_json_load_watched(json, bytes, NULL, err);
-}
-
-json_t *fr_json_load_watched(const char *json, size_t bytes, const fr_watch *watch, fr_error *err) {
-    fr_buffer marked = {0};
-    size_t count;
+json_t *fr_json_read(const char *json, size_t bytes, bool lenient, const fr_watch *watch,
+                     fr_error *err) {
     if (bytes > FR_JSON_MAX_BYTES) {
         fr_fail(err, FR_EARG, "JSON: %zu bytes, expected at most %d", bytes, FR_JSON_MAX_BYTES);
         return NULL;
     }
-    if (is_deep(json, bytes)) {
+    const fr_json_scan found = fr_json_look(json, bytes, lenient);
+    if (found.depth > FR_JSON_MAX_NESTING) {
         fr_fail(err, FR_EARG, "JSON: nested deeper than %d levels", FR_JSON_MAX_NESTING);
         return NULL;
     }
-    mark_integers(json, bytes, NULL, &count, NULL);
-    if (count && mark_integers(json, bytes, &marked, &count, err)) {
-        fr_buffer_free(&marked);
-        return NULL;
-    }
-    if (count) json = marked.data, bytes = marked.n;
-    json_t *root = parse(json, bytes, watch, err);
-    fr_buffer_free(&marked);
-    return root;
+    return parse(json ? json : "", bytes, &found, lenient, watch, err);
+}
+
+json_t *fr_json_load(const char *json, size_t bytes, fr_error *err) {
+    return fr_json_read(json, bytes, false, NULL, err);
+}
+
+json_t *fr_json_load_watched(const char *json, size_t bytes, const fr_watch *watch, fr_error *err) {
+    return fr_json_read(json, bytes, false, watch, err);
+}
+
+json_t *fr_json_load_lenient(const char *json, size_t bytes, fr_error *err) {
+    return fr_json_read(json, bytes, true, NULL, err);
 }
 
 const char *fr_json_digits(const json_t *value, size_t *bytes) {
     if (!json_is_string(value)) return NULL;
     const char *s = json_string_value(value);
     const size_t n = json_string_length(value);
-    if (n <= INT_MARK + INT_DIGITS || memcmp(s, int_mark, INT_MARK)) return NULL;
-    const size_t sign = s[INT_MARK] == '-';
-    if (s[INT_MARK + sign] == '0') return NULL; // no JSON number: a string of the document's own
-    for (size_t i = INT_MARK + sign; i < n; i++)
+    enum { MARK = FR_JSON_INT_MARK_BYTES };
+    if (n <= MARK + FR_JSON_INT_DIGITS || memcmp(s, FR_JSON_INT_MARK, MARK)) return NULL;
+    const size_t sign = s[MARK] == '-';
+    if (s[MARK + sign] == '0') return NULL; // no JSON number: a string of the document's own
+    for (size_t i = MARK + sign; i < n; i++)
         if (s[i] < '0' || s[i] > '9') return NULL;
-    *bytes = n - INT_MARK;
-    return s + INT_MARK;
+    *bytes = n - MARK;
+    return s + MARK;
 }
 
 json_t *fr_json_text(const char *text, size_t bytes) {
@@ -178,22 +160,50 @@ bool fr_json_is_text(const json_t *value) {
 
 // ---- writing -------------------------------------------------------------------------------
 
-// As a JSON string in quotes, escaped as Python's json.dumps(ensure_ascii=False) does.
-static fr_status add_json_string(fr_buffer *out, const char *s, size_t n, fr_error *err) {
+// One character as Python's json.dumps(ensure_ascii=False) writes it within a string: bytes in
+// `to`.
+static size_t quote_control(unsigned char c, char to[8]) {
     static const char plain[] = "\"\"\\\\\nn\rr\tt\ff\bb";
-    fr_status st = fr_buffer_add(out, "\"", 1, err);
-    for (size_t i = 0, done = 0; i <= n && !st; i++) {
-        char escape[8] = "";
-        if (i < n && (unsigned char)s[i] >= 0x20 && s[i] != '"' && s[i] != '\\') continue;
-        if (i < n && (unsigned char)s[i] < 0x20)
-            snprintf(escape, sizeof escape, "\\u%04x", (unsigned)s[i]);
-        for (const char *p = plain; i < n && *p; p += 2)
-            if (*p == s[i]) snprintf(escape, sizeof escape, "\\%c", p[1]);
-        st = fr_buffer_add(out, s + done, i - done, err);
-        if (!st && i < n) st = fr_buffer_add(out, escape, strlen(escape), err);
-        done = i + 1;
+    for (const char *p = plain; *p; p += 2)
+        if ((unsigned char)*p == c) {
+            to[0] = '\\';
+            to[1] = p[1];
+            return 2;
+        }
+    return (size_t)snprintf(to, 8, "\\u%04x", (unsigned)c);
+}
+
+size_t fr_json_quote(char *to, const char *text, size_t n) {
+    size_t at = 0, w = 0;
+    char escape[8];
+    if (to) to[w] = '"';
+    for (w++; at < n;) {
+        const unsigned char c = (unsigned char)text[at];
+        const char *by = text + at;
+        size_t by_n = 1, used = 1;
+        if (c < 0x20 || c == '"' || c == '\\') {
+            by = escape;
+            by_n = quote_control(c, escape);
+        } else if (c >= 0x80) {
+            const fr_utf8_step step = fr_utf8_next((const uint8_t *)by, n - at);
+            used = by_n = (size_t)step.bytes;
+            if (step.kind != FR_UTF8_WHOLE) by = "\xEF\xBF\xBD", by_n = 3;
+        }
+        for (size_t i = 0; to && i < by_n; i++)
+            to[w + i] = by[i];
+        w += by_n;
+        at += used;
     }
-    return st ? st : fr_buffer_add(out, "\"", 1, err);
+    if (to) to[w] = '"';
+    return w + 1;
+}
+
+static fr_status add_json_string(fr_buffer *out, const char *s, size_t n, fr_error *err) {
+    const fr_status st = fr_buffer_reserve(out, fr_json_quote(NULL, s, n), err);
+    if (st) return st;
+    out->n += fr_json_quote(out->data + out->n, s, n);
+    out->data[out->n] = 0;
+    return FR_OK;
 }
 
 static fr_status dump_real(fr_buffer *out, double x, fr_error *err) {

@@ -14,6 +14,8 @@ static const double LOOK = 0.5;   // seconds between two looks for who is late
 static const double WHILE = 1;    // seconds of waiting that tell a silent one from a slow one
 static const double PATIENCE = 3; // seconds that a new one is held up where nobody makes room
 
+enum { FIRST = 1 << 20 }; // bytes of a request that may come slowly
+
 struct fr_connection {
     fr_connection *before, *after; // of its phase; who was told to end is in no list
     fr_connection_phase phase;
@@ -128,7 +130,9 @@ static bool make_room(fr_connections *c) {
 static double allowed(const fr_connections *c, const fr_connection *x) {
     const fr_connections_options *o = &c->options;
     if (x->phase == FR_CONNECTION_RESTS) return o->rest_seconds;
-    return o->request_seconds + (double)x->received / o->body_rate;
+    const size_t first = x->received < FIRST ? x->received : FIRST;
+    return o->request_seconds + (double)first / o->body_rate +
+           (double)(x->received - first) / o->more_rate;
 }
 
 static void end_the_late(fr_connections *c, fr_connection_phase phase) {
@@ -236,6 +240,14 @@ void fr_connections_received(fr_connections *c, fr_connection *x, size_t bytes) 
     if (!x) return;
     pthread_mutex_lock(&c->lock);
     x->received += bytes;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void fr_connections_end(fr_connections *c, fr_connection *x) {
+    if (!x) return;
+    pthread_mutex_lock(&c->lock);
+    if (!x->ends) end(c, x);
+    assert(fr_connections_is_sound(c));
     pthread_mutex_unlock(&c->lock);
 }
 

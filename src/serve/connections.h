@@ -23,7 +23,8 @@ typedef struct fr_connection fr_connection;
 typedef struct fr_connections_options {
     int most;               // connections; beyond that, whom the server waits for makes room
     double request_seconds; // for a request's first line, and as long again for the rest,
-    double body_rate;       // ... plus a second for so many bytes that have come
+    double body_rate;       // ... plus a second for so many bytes that have come, of the first MB
+    double more_rate;       // ... and for so many of those after it
     double rest_seconds;    // between an answer and the next request's first line
 } fr_connections_options;
 
@@ -40,6 +41,7 @@ void fr_connections_remove(fr_connections *c, fr_connection *of);
 // The phase begins, also where it was the same: that counts as a sign of life.
 void fr_connections_enter(fr_connections *c, fr_connection *of, fr_connection_phase phase);
 void fr_connections_received(fr_connections *c, fr_connection *of, size_t bytes);
+void fr_connections_end(fr_connections *c, fr_connection *of); // soon; it has no answer
 
 // Waits until nobody waits for an answer or takes one, at most so many seconds. Who has taken
 // nothing for request_seconds does not count. Whether that is so.

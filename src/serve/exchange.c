@@ -7,6 +7,7 @@
 #include "serve/cors.h"
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct stream {
@@ -45,10 +46,6 @@ const char *fr_exchange_key(const fr_exchange *x) {
     return x->key;
 }
 
-const fr_buffer *fr_exchange_body(const fr_exchange *x) {
-    return &x->body;
-}
-
 size_t fr_exchange_bytes(const fr_exchange *x) {
     return x->bytes;
 }
@@ -59,6 +56,10 @@ double fr_exchange_waited(const fr_exchange *x) {
 
 int fr_exchange_status(const fr_exchange *x) {
     return x->status;
+}
+
+int fr_exchange_refused(const fr_exchange *x) {
+    return x->refused;
 }
 
 bool fr_exchange_is_wanted(const fr_exchange *x) {
@@ -123,6 +124,16 @@ void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void 
     struct MHD_Response *r =
         MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
     if (r) queue(x, status, type, r); // else the connection is closed
+}
+
+void fr_exchange_give(fr_exchange *x, int status, const char *type, char *body, size_t bytes) {
+    struct MHD_Response *r = MHD_create_response_from_buffer(bytes, body, MHD_RESPMEM_MUST_FREE);
+    if (!r) {
+        free(body);
+        return;
+    }
+    fr_body_answered(x, bytes);
+    queue(x, status, type, r);
 }
 
 void fr_exchange_fail(fr_exchange *x, int status, const char *type, const char *message) {

@@ -1,6 +1,7 @@
 // exchange.h — a request and its reply, between http.c and exchange.c alone.
 #ifndef FR_SERVE_EXCHANGE_H
 #define FR_SERVE_EXCHANGE_H
+#include "serve/body_memory.h"
 #include "serve/connections.h"
 #include "serve/http.h"
 #include <microhttpd.h>
@@ -11,7 +12,8 @@ struct fr_http {
     struct MHD_Daemon *daemon[FR_HTTP_HOSTS]; // [n], one for each address
     int n;
     fr_connections *connections;
-    int port; // of the first; the others have it too
+    fr_body_memory *body_memory; // of all exchanges
+    int port;                    // of the first; the others have it too
     atomic_bool retires;
 };
 
@@ -24,6 +26,9 @@ struct fr_exchange {
     char *own_path; // NULL: no memory for it
     char peer[64];
     fr_buffer body;
+    fr_body_share share; // of the memory for bodies: the body, and what is made of it
+    size_t passing;      // ... of that, until it is prepared
+    bool was_large;      // it has held so much that the heap keeps more than others need
     const fr_http_route *route;
     int refused; // the status of a request that is answered whatever it says; 0: it is not
     int status;
@@ -35,6 +40,14 @@ struct fr_exchange {
     double started, whole; // when its first line and all of it were there
     size_t bytes;          // of the body then
 };
+
+// ---- the body  [body.c]
+void fr_body_begin(fr_exchange *x); // before any of it
+// Keeps a part of it. The status of the refusal where it is too much, else 0.
+int fr_body_gather(fr_exchange *x, const char *data, size_t n);
+void fr_body_arrived(fr_exchange *x);
+void fr_body_answered(fr_exchange *x, size_t bytes); // all that is left is the answer
+void fr_body_end(fr_exchange *x);                    // gives all back
 
 // Who waits for whom from now on. libmicrohttpd's own limit is for a peer that is silent or takes
 // nothing; while the peer waits for us there is none.

@@ -50,6 +50,7 @@ static fr_status answer_whole(void *user, const fr_watch *watch, fr_error *err) 
 void fr_generate(fr_server *server, fr_exchange *x, const fr_dialect *dialect, fr_ask_fn *open) {
     asking a = {server, x, dialect, open, NULL};
     if (!fr_prepare(server, x, open_ask, &a) || !a.ask) return;
+    fr_exchange_settle(x);
     if (a.ask->request.stream) {
         stream_answers(a.ask, x, dialect);
         return;

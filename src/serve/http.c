@@ -23,7 +23,8 @@ enum { STACK = 8 << 20 };
 enum { STACK = 1 << 20 };
 #endif
 enum { HEADERS = 32 << 10, BACKLOG = 4096, READ_ON = 1 << 20 };
-static const double BODY_RATE = 10e3; // bytes a second that a body comes with at least
+// Bytes a second that a body comes with at least: up to a megabyte, and the rest of it.
+static const double BODY_RATE = 10e3, MORE_RATE = 100e3;
 
 // What is kept of a connection. libmicrohttpd does not tell that a request has ended whose line has
 // more arguments than fit into its memory: that one is freed with its connection.
@@ -134,7 +135,8 @@ static void refuse(fr_exchange *x) {
                          "the body is larger than this server takes");
         return;
     }
-    fr_exchange_fail(x, 503, "unavailable_error", "no memory for the body");
+    fr_exchange_fail(x, 503, "unavailable_error",
+                     "no memory for the body: other requests hold it (--body-memory); try again");
 }
 
 static void answer(fr_exchange *x) {
@@ -150,13 +152,8 @@ static void answer(fr_exchange *x) {
 
 // Keeps what a handler may ask for.
 static void gather(fr_exchange *x, const char *data, size_t n) {
-    fr_error never;
     if (x->refused || !x->route || !strcmp(x->route->method, "GET")) return;
-    if (x->body.n + n > x->http->options.body_bytes)
-        x->refused = 413;
-    else if (fr_buffer_add(&x->body, data, n, &never))
-        x->refused = 503;
-    if (x->refused) fr_buffer_free(&x->body);
+    x->refused = fr_body_gather(x, data, n);
 }
 
 // Whether a body comes that is short enough to be read for nothing: who sends it whole before he
@@ -192,6 +189,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
         x->connection = connection;
         x->method = method;
         name_peer(x);
+        fr_body_begin(x);
         return begin_body(x, version);
     }
     if (*n_data) {
@@ -200,6 +198,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
         *n_data = 0;
         return MHD_YES;
     }
+    fr_body_arrived(x);
     x->whole = fr_seconds();
     x->bytes = x->body.n;
     fr_exchange_enter(x, FR_CONNECTION_WAITS);
@@ -216,7 +215,7 @@ static caller *caller_of(struct MHD_Connection *connection) {
 
 static void free_exchange(fr_exchange *x) {
     if (!x) return;
-    fr_buffer_free(&x->body);
+    fr_body_end(x);
     free(x->own_path);
     fr_free(x);
 }
@@ -270,8 +269,8 @@ static caller *open_caller(const fr_http *h, struct MHD_Connection *connection) 
 
 static void close_caller(const fr_http *h, caller *c) {
     if (!c) return;
+    free_exchange(c->asks); // which may be told to end while it is there
     fr_connections_remove(h->connections, c->on);
-    free_exchange(c->asks);
     fr_free(c);
 }
 
@@ -398,8 +397,12 @@ fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *
     const fr_connections_options o = {.most = h->options.connections,
                                       .request_seconds = options->request_seconds,
                                       .body_rate = BODY_RATE,
+                                      .more_rate = MORE_RATE,
                                       .rest_seconds = options->idle_seconds};
     fr_status st = fr_connections_open(&h->connections, &o, err);
+    if (!st)
+        st =
+            fr_body_memory_open(&h->body_memory, options->memory ? options->memory : SIZE_MAX, err);
     if (!st) st = open_hosts(h, err);
     if (st) {
         fr_http_close(h);
@@ -437,5 +440,6 @@ void fr_http_close(fr_http *h) {
     for (int i = 0; i < h->n; i++)
         MHD_stop_daemon(h->daemon[i]);
     fr_connections_close(h->connections);
+    fr_body_memory_close(h->body_memory);
     fr_free(h);
 }

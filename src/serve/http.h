@@ -2,8 +2,8 @@
 // answer.
 //
 // Bodies are read whole and bounded; keys are checked before anything of a body is kept. A handler
-// replies once, with a whole body or with a stream that is asked for its next piece; it may let another
-// thread do that while it waits. Nothing of HTTP is known below this file.
+// replies once, with a whole body or with a stream that is asked for its next piece; it may let
+// another thread do that while it waits. Nothing of HTTP is known below this file.
 #ifndef FR_SERVE_HTTP_H
 #define FR_SERVE_HTTP_H
 #include "base/buffer.h"
@@ -32,6 +32,7 @@ typedef struct fr_http_options {
     int connections;  // at most; beyond that one that is waited for makes room
     int connections_of_peer; // of one address at most, more are closed at once; 0: as many
     size_t body_bytes;       // of one request, at most
+    size_t memory;           // of all bodies, and of what is made of them, together; 0: no limit
     double request_seconds;  // until a request's first line, and for the rest (connections.h)
     int idle_seconds;        // between requests, and until a part of an answer is taken
     // Told after each exchange.
@@ -44,11 +45,11 @@ typedef struct fr_http_options {
 // All strings stay in place.
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err);
 int fr_http_port(const fr_http *h);
-// How many connections there may be: fewer than were asked for where this process may not open files
-// enough. Raises its soft limit for that.
+// How many connections there may be: fewer than were asked for where this process may not open
+// files enough. Raises its soft limit for that.
 int fr_http_connections(const fr_http *h);
-// Every answer that begins from now on ends its connection, so that who asks again connects anew, and
-// to another server where there is one.
+// Every answer that begins from now on ends its connection, so that who asks again connects anew,
+// and to another server where there is one.
 void fr_http_retire(fr_http *h);
 void fr_http_stop_listening(fr_http *h); // connections that there are go on
 // Waits until every answer was taken by who wants it, at most so many seconds. Whether that is so.
@@ -64,6 +65,14 @@ const char *fr_exchange_peer(const fr_exchange *x); // the other side's address
 const char *
 fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
 const fr_buffer *fr_exchange_body(const fr_exchange *x);
+void fr_exchange_drop_body(fr_exchange *x); // it was read
+// Takes bytes of the memory for all bodies: those that are needed until the exchange ends, and
+// those that are needed until it settles. what: they are for. FR_ENOMEM: others leave no room.
+// FR_EARG: there never is so much, which is a 413 (fr_exchange_refused).
+fr_status fr_exchange_hold(fr_exchange *x, const char *what, size_t bytes, size_t passing,
+                           fr_error *err);
+int fr_exchange_refused(const fr_exchange *x);    // the status of a refusal; 0: it is not refused
+void fr_exchange_settle(fr_exchange *x);          // what was passing is free again
 bool fr_exchange_is_wanted(const fr_exchange *x); // the other side has not hung up
 size_t fr_exchange_bytes(const fr_exchange *x);   // of its body, as that came
 double fr_exchange_waited(const fr_exchange *x);  // seconds since all of the request was there
@@ -74,6 +83,8 @@ void fr_exchange_set(fr_exchange *x, const char *name, const char *value);
 // Replies with a whole body, which is copied.
 void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body,
                        size_t bytes);
+// The same with a body that becomes the reply's, who frees it by free().
+void fr_exchange_give(fr_exchange *x, int status, const char *type, char *body, size_t bytes);
 // Calls the option `error`.
 void fr_exchange_fail(fr_exchange *x, int status, const char *type, const char *message);
 

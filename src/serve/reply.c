@@ -14,10 +14,9 @@ void fr_reply_json(fr_exchange *x, int status, json_t *document) {
     char *text = fr_json_compact(document);
     json_decref(document);
     if (text)
-        fr_exchange_reply(x, status, "application/json; charset=utf-8", text, strlen(text));
+        fr_exchange_give(x, status, "application/json; charset=utf-8", text, strlen(text));
     else
         fr_exchange_reply(x, 503, "application/json", none, sizeof none - 1);
-    free(text);
 }
 
 // A sentence of ours begins with the path of the field that is wrong.
@@ -94,10 +93,11 @@ void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool 
 
 void fr_reply_fault(fr_exchange *x, const fr_error *err) {
     const kind k = kind_of(err);
+    const int refused = fr_exchange_refused(x);
     if (err->code == FR_EINTR && !fr_exchange_is_wanted(x))
         fr_reply_json(x, 499, json_object());
     else
-        fr_reply_error(x, k.status, k.type, err->text);
+        fr_reply_error(x, refused ? refused : k.status, k.type, err->text);
 }
 
 const char *fr_error_type(const fr_error *err) {

@@ -40,8 +40,8 @@ void fr_reply_json(fr_exchange *x, int status, json_t *document);
 // The option `error` of fr_http_options: OpenAI's shape, or Anthropic's on its paths.
 void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message);
 // The same for an error of the library: a wrong request is 400, a text that is too long 400 of its
-// own kind, no memory and what was not begun or was cut off (FR_EINTR) 503; 499 where nobody waits for
-// that any more.
+// own kind, no memory and what was not begun or was cut off (FR_EINTR) 503; 499 where nobody waits
+// for that any more.
 void fr_reply_fault(fr_exchange *x, const fr_error *err);
 // The prompt fills a context, in tokens; at_least: it was not read to its end.
 void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool at_least,
@@ -62,8 +62,11 @@ typedef struct fr_handling { // all that most handlers hand on
 bool fr_prepare(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *user);
 // The same for the end of an answer, for which --timeout is no limit.
 bool fr_prepare_end(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *user);
-// The body as a JSON object, the caller's; NULL: FR_EARG, FR_EINTR, FR_ENOMEM.
-json_t *fr_read_body(const fr_exchange *x, const fr_watch *watch, fr_error *err);
+// The body as a JSON object, the caller's, with memory held for it and, until the exchange settles,
+// for a prompt that is made of it; the body itself is gone. NULL: FR_EARG, FR_EINTR, FR_ENOMEM.
+json_t *fr_read_body(fr_exchange *x, const fr_watch *watch, fr_error *err);
+// The same where ids are made of it, and it is needed until the exchange settles.
+json_t *fr_read_values(fr_exchange *x, const fr_watch *watch, fr_error *err);
 // Seconds that are left of --timeout, more than none; 0: there is no limit.
 double fr_seconds_left(const fr_server *s, const fr_exchange *x);
 

@@ -2,7 +2,9 @@
 // (vLLM's).
 #include "api/value.h"
 #include "serve/server.h"
+#include "text/utf8.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // *out stays as it is where nothing is said.
@@ -14,24 +16,93 @@ static fr_status flag(const json_t *root, const char *name, bool *out, fr_error 
     return FR_OK;
 }
 
-static json_t *piece_of(const fr_text *text, int32_t id) {
-    size_t n = 0;
-    const char *bytes = fr_text_token(text, id, &n);
-    json_t *piece = bytes ? json_stringn(bytes, n) : NULL; // NULL: it is no UTF-8 by itself
-    if (piece) return piece;
-    piece = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(piece, json_integer((unsigned char)bytes[i]));
-    return piece;
+// ---- answers that may be long: counted, then written in one piece
+
+typedef struct sink {
+    char *to; // NULL: what is put is counted
+    size_t n;
+} sink;
+
+static void put(sink *s, const char *text) {
+    const size_t n = strlen(text);
+    if (s->to) memcpy(s->to + s->n, text, n);
+    s->n += n;
 }
 
-static json_t *tokens_json(const fr_text *text, const fr_ids *ids, bool pieces) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < ids->n; i++)
-        json_array_append_new(list, pieces ? json_pack("{s:i, s:o}", "id", ids->data[i], "piece",
-                                                       piece_of(text, ids->data[i]))
-                                           : json_integer(ids->data[i]));
-    return list;
+static void put_number(sink *s, long long x) {
+    char text[24];
+    snprintf(text, sizeof text, "%lld", x);
+    put(s, text);
+}
+
+static void put_text(sink *s, const char *text, size_t n) {
+    s->n += fr_json_quote(s->to ? s->to + s->n : NULL, text, n);
+}
+
+typedef void put_fn(sink *s, const void *what);
+
+static fr_status reply_counted(fr_exchange *x, put_fn *put_all, const void *what, fr_error *err) {
+    sink s = {0};
+    put_all(&s, what);
+    const fr_status st = fr_exchange_hold(x, "the answer", s.n, 0, err);
+    if (st) return st;
+    s = (sink){.to = malloc(s.n)};
+    if (!s.to) return fr_fail(err, FR_ENOMEM, "no memory for the answer");
+    put_all(&s, what);
+    fr_exchange_give(x, 200, "application/json; charset=utf-8", s.to, s.n);
+    return FR_OK;
+}
+
+// ---- to ids
+
+typedef struct told_tokens {
+    const fr_text *text;
+    fr_ids ids;
+    bool pieces;
+    int n_ctx;
+} told_tokens;
+
+static bool is_utf8(const char *bytes, size_t n) {
+    for (size_t at = 0; at < n;) {
+        const fr_utf8_step step = fr_utf8_next((const uint8_t *)bytes + at, n - at);
+        if (step.kind != FR_UTF8_WHOLE) return false;
+        at += (size_t)step.bytes;
+    }
+    return true;
+}
+
+// A string, or the bytes of what is no UTF-8 by itself.
+static void put_piece(sink *s, const fr_text *text, int32_t id) {
+    size_t n = 0;
+    const char *bytes = fr_text_token(text, id, &n);
+    if (bytes && is_utf8(bytes, n)) {
+        put_text(s, bytes, n);
+        return;
+    }
+    put(s, "[");
+    for (size_t i = 0; i < n; i++) {
+        if (i) put(s, ",");
+        put_number(s, (unsigned char)bytes[i]);
+    }
+    put(s, "]");
+}
+
+static void put_tokens(sink *s, const void *what) {
+    const told_tokens *t = what;
+    put(s, "{\"tokens\":[");
+    for (size_t i = 0; i < t->ids.n; i++) {
+        if (i) put(s, ",");
+        if (t->pieces) put(s, "{\"id\":");
+        put_number(s, t->ids.data[i]);
+        if (t->pieces) put(s, ",\"piece\":");
+        if (t->pieces) put_piece(s, t->text, t->ids.data[i]);
+        if (t->pieces) put(s, "}");
+    }
+    put(s, "],\"count\":");
+    put_number(s, (long long)t->ids.n);
+    put(s, ",\"max_model_len\":");
+    put_number(s, t->n_ctx);
+    put(s, "}");
 }
 
 // Of "content", or vLLM's name for it; none where neither is there.
@@ -51,25 +122,24 @@ static fr_status encode(const fr_api_model *model, const json_t *root, fr_ids *i
 static fr_status tokenize(void *user, const fr_watch *watch, fr_error *err) {
     const fr_handling *h = user;
     const fr_server *s = h->server;
+    told_tokens t = {.text = s->text, .n_ctx = s->n_ctx};
     fr_api_model model = s->api;
-    bool pieces = false;
-    fr_ids ids = {0};
-    json_t *root = fr_read_body(h->x, watch, err);
+    json_t *root = fr_read_values(h->x, watch, err);
     if (!root) return err->code;
     model.watch = watch;
-    const fr_status st = encode(&model, root, &ids, &pieces, err);
-    if (!st)
-        fr_reply_json(h->x, 200,
-                      json_pack("{s:o, s:i, s:i}", "tokens", tokens_json(s->text, &ids, pieces),
-                                "count", (int)ids.n, "max_model_len", s->n_ctx));
-    fr_ids_free(&ids);
+    fr_status st = encode(&model, root, &t.ids, &t.pieces, err);
     json_decref(root);
+    fr_exchange_settle(h->x);
+    if (!st) st = reply_counted(h->x, put_tokens, &t, err);
+    fr_ids_free(&t.ids);
     return st;
 }
 
 void fr_handle_tokenize(fr_exchange *x, void *server) {
     fr_prepare(server, x, tokenize, &(fr_handling){server, x});
 }
+
+// ---- to text
 
 // Appends the ids of a list; none where there is no list.
 static fr_status read_ids(fr_ids *ids, const json_t *tokens, int n_vocab, fr_error *err) {
@@ -89,24 +159,44 @@ static fr_status read_ids(fr_ids *ids, const json_t *tokens, int n_vocab, fr_err
     return FR_OK;
 }
 
+static void put_content(sink *s, const void *what) {
+    const fr_buffer *text = what;
+    put(s, "{\"content\":");
+    put_text(s, text->data, text->n);
+    put(s, ",\"prompt\":");
+    put_text(s, text->data, text->n);
+    put(s, "}");
+}
+
+static size_t text_bytes(const fr_text *text, const fr_ids *ids) {
+    size_t sum = 1, n;
+    for (size_t i = 0; i < ids->n; i++)
+        if (fr_text_token(text, ids->data[i], &n)) sum += n;
+    return sum;
+}
+
+static fr_status reply_text(fr_exchange *x, const fr_server *s, const fr_ids *ids, fr_error *err) {
+    const size_t bytes = text_bytes(s->text, ids);
+    fr_buffer text = {0};
+    fr_status st = fr_exchange_hold(x, "the text", bytes, 0, err);
+    if (!st) st = fr_buffer_reserve(&text, bytes, err);
+    if (!st) st = fr_tokenizer_decode(s->api.tokenizer, ids->data, ids->n, &text, err);
+    if (!st) st = reply_counted(x, put_content, &text, err);
+    fr_buffer_free(&text);
+    return st;
+}
+
 static fr_status detokenize(void *user, const fr_watch *watch, fr_error *err) {
     const fr_handling *h = user;
-    const fr_server *s = h->server;
-    fr_encoded *e = NULL;
     fr_ids ids = {0};
-    json_t *root = fr_read_body(h->x, watch, err);
+    json_t *root = fr_read_values(h->x, watch, err);
     if (!root) return err->code;
-    fr_status st = read_ids(&ids, fr_api_member(root, "tokens"), s->api.n_vocab, err);
-    if (!st) st = fr_text_detokenize(s->text, ids.data, (int)ids.n, &e, err);
-    if (!st) st = fr_watch_ask(watch, err);
-    if (!st) {
-        json_t *text = fr_json_text(e->text, e->text_bytes);
-        fr_reply_json(h->x, 200, json_pack("{s:O, s:O}", "content", text, "prompt", text));
-        json_decref(text);
-    }
-    fr_encoded_free(e);
-    fr_ids_free(&ids);
+    fr_status st = read_ids(&ids, fr_api_member(root, "tokens"), h->server->api.n_vocab, err);
     json_decref(root);
+    fr_exchange_settle(h->x);
+    if (!st) st = fr_watch_ask(watch, err);
+    if (!st) st = reply_text(h->x, h->server, &ids, err);
+    fr_ids_free(&ids);
     return st;
 }
 

@@ -520,7 +520,6 @@ static void bodies_that_are_none_are_said(void **state) {
     (void)state;
     refuse("", "JSON, line 1");
     refuse("{", "JSON, line 1");
-    refuse("{\"prompt\":\"a\",\"prompt\":\"b\"}", "JSON, line 1");
     refuse("[]", "the body: expected a JSON object");
     refuse("7", "the body: expected a JSON object");
     refuse("{}", "messages: expected these, or a \"prompt\"");

@@ -241,8 +241,8 @@ static void messages_become_a_prompt(void **state) {
 
 static void a_bad_line_is_named_and_the_ones_before_answered(void **state) {
     (void)state;
-    static const char *const bad[] = {"hello", "{\"text\":5}",     "{\"hex\":\"abc\"}",     "[]",
-                                      "{}",    "{\"hex\":\"zz\"}", "{\"text\":\"\\ud800\"}"};
+    static const char *const bad[] = {"hello", "{\"text\":5}",     "{\"hex\":\"abc\"}",  "[]",
+                                      "{}",    "{\"hex\":\"zz\"}", "{\"text\":\"\xC3\"}"};
     snprintf(line, sizeof line, "tokenize -m %s", model);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char input[128];

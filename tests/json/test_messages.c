@@ -91,6 +91,7 @@ static void calls_take_arguments_as_object_or_string(void **state) {
     expect(ARGUMENTS, CALL("{\"b\":1}"), &text, "\"{\\\"b\\\": 1}\"");
     expect(ARGUMENTS, CALL("{\"b\":1}"), &both, "{\"b\": 1}");
     expect(ARGUMENTS, CALL("\"not JSON\""), &usual, "\"not JSON\"");
+    expect(ARGUMENTS, CALL("\"{\\\"a\\\": \\\"x\\ny\\\"}\""), &usual, "{\"a\": \"x\\ny\"}");
     expect("{{ messages[0].content }}", CALL("{}"), &usual, "None");
     expect("{{ messages[0].content }}|", CALL("{}"), &both, "|"); // null is not taken: it is empty
     expect(
@@ -100,6 +101,26 @@ static void calls_take_arguments_as_object_or_string(void **state) {
         &usual,
         "[{\"function\": {\"name\": \"k\", \"arguments\": {}}}, {\"name\": \"g\", \"arguments\": "
         "{}}]");
+}
+
+// A string of a megabyte that would become fifty is refused before it is parsed.
+static void arguments_take_no_more_than_text_does(void **state) {
+    (void)state;
+    enum { LISTS = 350000 };
+    fr_buffer b = {0};
+    fr_json_chat chat;
+    fr_error err = {0};
+    static const char before[] = "[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":"
+                                 "\"f\",\"arguments\":\"{\\\"a\\\":[",
+                      after[] = "0]}\"}}]}]";
+    assert_int_equal(fr_buffer_add(&b, before, sizeof before - 1, &err), FR_OK);
+    for (int i = 0; i < LISTS; i++)
+        assert_int_equal(fr_buffer_add(&b, "[],", 3, &err), FR_OK);
+    assert_int_equal(fr_buffer_add(&b, after, sizeof after - 1, &err), FR_OK);
+    assert_int_equal(parse_chat(&chat, b.data, b.n, &usual, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "arguments of a call"));
+    fr_json_chat_close(&chat);
+    fr_buffer_free(&b);
 }
 
 static void tools_and_variables_reach_the_template(void **state) {
@@ -160,7 +181,6 @@ static const struct {
      "tools[0]: expected an object"},
     {"{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"add_generation_prompt\":1}",
      "add_generation_prompt"},
-    {"[{\"role\":\"user\",\"role\":\"user\"}]", "duplicate"},
     {"{\"messages\":[{\"role\":\"user\"}],\"chat_template_kwargs\":[]}", "chat_template_kwargs"},
     {WITH("\"documents\":{}"), "documents: expected a list"},
     {WITH("\"documents\":[{},\"x\"]"), "documents[1]: expected an object"},
@@ -189,6 +209,7 @@ int main(void) {
         cmocka_unit_test(members_keep_their_order_and_types),
         cmocka_unit_test(text_parts_are_joined_where_strings_are_taken),
         cmocka_unit_test(calls_take_arguments_as_object_or_string),
+        cmocka_unit_test(arguments_take_no_more_than_text_does),
         cmocka_unit_test(tools_and_variables_reach_the_template),
         cmocka_unit_test(documents_reach_the_template),
         cmocka_unit_test(wrong_shapes_say_where),

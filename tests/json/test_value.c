@@ -13,6 +13,8 @@
 #include "support/asked.h"
 #include "json/value.h"
 
+#define FFFD "\xEF\xBF\xBD"
+
 static const struct {
     const char *in, *out;
 } cases[] = {
@@ -50,6 +52,10 @@ static const struct {
     {"5.960464477539063e-08", "5.960464477539063e-08"}, // 2^-24
     {"1.5e-10", "1.5e-10"},
     {"12.50", "12.5"},
+    // Python's dict: a key's place is that of the first, its value that of the last.
+    {"{\"a\":1,\"b\":2,\"a\":3}", "{\"a\": 3, \"b\": 2}"},
+    {"{\"a\":{\"x\":1},\"\\u0061\":[]}", "{\"a\": []}"},
+    {"\xEF\xBB\xBF[1]", "[1]"},
 };
 
 static void dump_writes_what_python_writes(void **state) {
@@ -83,6 +89,30 @@ static void compact_leaves_blanks_out(void **state) {
     assert_null(fr_json_compact(NULL));
 }
 
+// What is counted is what is written; bytes that are no UTF-8 are replaced as in an answer.
+static void quoting_counts_what_it_writes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t n;
+        const char *out;
+    } texts[] = {
+        {"", 0, "\"\""},
+        {"a\"\\/\b\f\n\r\t\x1f\x7f", 11, "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u001f\x7f\""},
+        {"\0", 1, "\"\\u0000\""},
+        {"\xC3\xA9\xF0\x9F\x98\x80", 6, "\"\xC3\xA9\xF0\x9F\x98\x80\""},
+        {"\xC3", 1, "\"" FFFD "\""},
+        {"\xF0\x9F\x98x\xFF\xED\xA0\x80", 8, "\"" FFFD "x" FFFD FFFD FFFD FFFD "\""},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char out[64] = "";
+        const size_t n = fr_json_quote(NULL, texts[i].text, texts[i].n);
+        assert_int_equal(fr_json_quote(out, texts[i].text, texts[i].n), n);
+        assert_int_equal(strlen(out), n);
+        assert_string_equal(out, texts[i].out);
+    }
+}
+
 // Identity: what is printed reads back as the same bits, in at most 17 digits.
 static void dump_keeps_every_double(void **state) {
     (void)state;
@@ -106,15 +136,100 @@ static void dump_keeps_every_double(void **state) {
     }
 }
 
+// One U+FFFD for each half without its partner, as browsers decode such text.
+static void halves_of_pairs_are_replaced(void **state) {
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } halves[] = {
+        {"\"\\ud83d\"", FFFD},
+        {"\"a\\uD83Db\"", "a" FFFD "b"},
+        {"\"\\ude00\"", FFFD},
+        {"\"\\ude00\\ud83d\"", FFFD FFFD},
+        {"\"\\ud83d\\ud83d\\ude00\"", FFFD "\xF0\x9F\x98\x80"},
+        {"\"\\ud83d\\ude00\\ude00\"", "\xF0\x9F\x98\x80" FFFD},
+        {"\"\\ud83d\\n\"", FFFD "\n"},
+        {"\"\\ud83d\\\\ude00\"", FFFD "\\ude00"}, // a backslash, then letters
+        {"\"\\\\ud83d\"", "\\ud83d"},
+        {"\"\\udbff\\udfff\"", "\xF4\x8F\xBF\xBF"},
+        {"\"\\ud7ff\\ue000\"", "\xED\x9F\xBF\xEE\x80\x80"},
+    };
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+        fr_error err = {0};
+        json_t *value = fr_json_load(halves[i].in, strlen(halves[i].in), &err);
+        if (!value) fail_msg("%s: %s", halves[i].in, err.text);
+        assert_string_equal(json_string_value(value), halves[i].out);
+        json_decref(value);
+    }
+    const char keys[] = "{\"\\ud83d\": 1, \"\\ude00\": 2}"; // one key then
+    json_t *object = fr_json_load(keys, sizeof keys - 1, NULL);
+    assert_int_equal(json_object_size(object), 1);
+    assert_int_equal(json_integer_value(json_object_get(object, FFFD)), 2);
+    json_decref(object);
+}
+
+// What stands raw in a string is what json.loads(text, strict=False) takes it for.
+static void what_models_write_may_hold_raw_controls(void **state) {
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } texts[] = {
+        {"{\"a\": \"x\ny\"}", "{\"a\": \"x\\ny\"}"},
+        {"{\"a\": \"x\r\n\ty\\n\"}", "{\"a\": \"x\\r\\n\\ty\\n\"}"},
+        {"{\"a\n\": \"\x1b[0m\"}", "{\"a\\n\": \"\\u001b[0m\"}"},
+        {"{\n\"a\":\t\"\\\"\n\\\\\"\n}", "{\"a\": \"\\\"\\n\\\\\"}"},
+        {"[\"\n\", 12345678901234567890, \"\\ud83d\"]",
+         "[\"\\n\", 12345678901234567890, \"" FFFD "\"]"},
+        {"{\"a\": 1, \"a\": 2}", "{\"a\": 2}"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fr_error err = {0};
+        fr_buffer out = {0};
+        json_t *value = fr_json_load_lenient(texts[i].in, strlen(texts[i].in), &err);
+        if (!value) fail_msg("%s: %s", texts[i].in, err.text);
+        assert_int_equal(fr_json_dump(&out, value, &err), FR_OK);
+        assert_string_equal(out.data, texts[i].out);
+        fr_buffer_free(&out);
+        json_decref(value);
+    }
+    assert_null(fr_json_load_lenient("{\"a\": \"x\n}", 10, NULL));
+    json_t *nul = fr_json_load_lenient("\"a\0b\"", 5, NULL);
+    assert_int_equal(json_string_length(nul), 3);
+    json_decref(nul);
+}
+
+// The place is that of the text as it came, whatever was mended in front of it.
+static void errors_tell_the_place(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "[1, 2,\n \"a\", x]", "[12345678901234567890, 2,\n \"a\", x]", "[1, 2,\n \"\\ud83d\", x]",
+        "\xEF\xBB\xBF[1, 2,\n \"a\", x]"};
+    static const int column[] = {7, 7, 12, 7};
+    char expected[64];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fr_error err = {0};
+        assert_null(fr_json_load(texts[i], strlen(texts[i]), &err));
+        snprintf(expected, sizeof expected, "JSON, line 2, column %d: ", column[i]);
+        if (strncmp(err.text, expected, strlen(expected))) fail_msg("%s: %s", expected, err.text);
+    }
+    const char long_number[] = "[12345678901234567890, \"\xE9\"]";
+    fr_error err = {0};
+    assert_null(fr_json_load(long_number, sizeof long_number - 1, &err));
+    assert_non_null(strstr(err.text, "line 1, column 24: unable to decode byte 0xe9"));
+}
+
 static void load_refuses_with_a_sentence(void **state) {
     (void)state;
     static const char *const bad[] = {"",
                                       "{",
                                       "[1,]",
-                                      "{\"a\":1,\"a\":2}",
                                       "1e999",
                                       "\"\xff",
-                                      "\"\\ud800\"",
+                                      "\"\\ud80\"",
+                                      "\"a\nb\"",
+                                      "\xEF\xBB\xBF",
+                                      "\xEF\xBB\xBF\xEF\xBB\xBF[1]",
+                                      "[\xEF\xBB\xBF]",
                                       "nul",
                                       "[1] 2",
                                       "00012345678901234567890"};
@@ -211,7 +326,11 @@ int main(void) {
         cmocka_unit_test(dump_writes_what_python_writes),
         cmocka_unit_test(compact_leaves_blanks_out),
         cmocka_unit_test(compact_writes_all_that_is_read),
+        cmocka_unit_test(quoting_counts_what_it_writes),
         cmocka_unit_test(dump_keeps_every_double),
+        cmocka_unit_test(halves_of_pairs_are_replaced),
+        cmocka_unit_test(what_models_write_may_hold_raw_controls),
+        cmocka_unit_test(errors_tell_the_place),
         cmocka_unit_test(load_refuses_with_a_sentence),
         cmocka_unit_test(load_refuses_deep_nesting),
         cmocka_unit_test(a_long_document_can_be_left),

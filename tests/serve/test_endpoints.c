@@ -59,6 +59,27 @@ static void lists_of_texts_and_ids_are_tokens(void **state) {
     expect_tokens("/detokenize", "{\"tokens\":[97,98.0]}", "\"content\":\"ab\"");
 }
 
+// Bodies that other servers take, and answers of tokens that are no text by themselves.
+static void bodies_are_taken_as_others_take_them(void **state) {
+    (void)state;
+    expect_tokens("/tokenize", "\xEF\xBB\xBF{\"content\":\"a\"}", "\"tokens\":[97]");
+    expect_tokens("/tokenize", "{\"content\":\"a\",\"content\":\"b\"}", "\"tokens\":[98]");
+    expect_tokens("/tokenize", "{\"content\":\"\\ud83d\"}", "\"tokens\":[239,191,189]");
+    expect_tokens("/tokenize", "{\"content\":\"\\ude00a\"}", "\"tokens\":[239,191,189,97]");
+    expect_tokens("/apply-template",
+                  "{\"messages\":[{\"role\":\"user\",\"content\":\"cut \\ud83d\"}]}",
+                  "cut \xEF\xBF\xBD");
+    expect_error("/tokenize", "{\"content\":\"\xC3\"}", 400, "invalid_request_error",
+                 "JSON, line 1, column ");
+    expect_error("/tokenize", "{\"content\":\"a\nb\"}", 400, "invalid_request_error", "line ");
+    expect_tokens("/tokenize", "{\"content\":[195,34],\"with_pieces\":true}",
+                  "\"tokens\":[{\"id\":195,\"piece\":[195]},{\"id\":34,\"piece\":\"\\\"\"}]");
+    expect_tokens("/detokenize", "{\"tokens\":[195,97,34,10]}",
+                  "{\"content\":\"\xEF\xBF\xBD"
+                  "a\\\"\\n\",\"prompt\":\"\xEF\xBF\xBD"
+                  "a\\\"\\n\"}");
+}
+
 static void what_is_there_is_told(void **state) {
     (void)state;
     static const char *const gets[] = {"/v1/models",
@@ -320,6 +341,7 @@ static void a_line_is_logged_for_each_exchange(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_endless_template_is_refused),
                                        cmocka_unit_test(texts_and_tokens_go_both_ways),
+                                       cmocka_unit_test(bodies_are_taken_as_others_take_them),
                                        cmocka_unit_test(lists_of_texts_and_ids_are_tokens),
                                        cmocka_unit_test(what_is_there_is_told),
                                        cmocka_unit_test(metrics_are_told_where_they_are_asked_for),

@@ -432,7 +432,7 @@ static struct {
 
 static void open_all(void) {
     const fr_connections_options o = {
-        .most = N, .request_seconds = 1e6, .body_rate = 1e4, .rest_seconds = 1e6};
+        .most = N, .request_seconds = 1e6, .body_rate = 1e4, .more_rate = 1e4, .rest_seconds = 1e6};
     fr_error err;
     assert_int_equal(fr_connections_open(&all.c, &o, &err), FR_OK);
     all.n = 0;

@@ -172,6 +172,18 @@ def a_request_has_so_much_time():
     quick.end()
 
 
+def bodies_take_so_much_memory():
+    server, roomy = Server("--body-memory", "16"), Server()
+    values = {"content": "a", "other": [{}] * 100000}  # three bytes each, which become more than two hundred
+    status, said = server.ask("POST", "/tokenize", values)
+    assert status == 413 and "--body-memory" in json.loads(said)["error"]["message"], said
+    ids = {"tokens": [97] * 100000}
+    assert roomy.ask("POST", "/tokenize", values)[0] == roomy.ask("POST", "/detokenize", ids)[0] == 200
+    assert server.document("POST", "/tokenize", {"content": "a b " * 10000})["count"] > 10000
+    server.end()
+    roomy.end()
+
+
 def an_address_has_so_many_connections():
     server = Server("--peer-connections", "1")
     kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
@@ -268,6 +280,7 @@ thinking_can_be_left_out()
 what_is_at_work_can_be_kept_secret()
 every_metric_is_on_its_page()
 a_request_has_so_much_time()
+bodies_take_so_much_memory()
 an_address_has_so_many_connections()
 pages_of_these_origins_may_ask()
 lines_of_the_log_are_documents()

@@ -26,7 +26,8 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
     // Of serve.
     const char *host, *alias, *tags, *api_key, *api_key_file, *cors;
-    int port, parallel, slot_ctx, queue, connections, peer_connections, cache_ram, log_format;
+    int port, parallel, slot_ctx, queue, connections, peer_connections, cache_ram, body_memory,
+        log_format;
     int reasoning;
     double timeout, drain, drain_delay, request_time, prompt_share;
     bool metrics, slots, no_slots, no_page, verbose;

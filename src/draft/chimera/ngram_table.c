@@ -1,5 +1,7 @@
 // ngram_table.c — a list in the order of use, then hash buckets of places. A get moves its entry to
-// the front; a put of a new key into a full table takes the place of the oldest entry.
+// the front; a put of a new key into a full table takes the place of the oldest entry. A bucket is
+// bounded too: the hash is the same in every process, so that statistics repeat, and a text can be
+// made whose n-grams share one.
 #include "draft/chimera/ngram_table.h"
 #include "gguf/hash.h"
 #include <assert.h>
@@ -66,9 +68,13 @@ static int *bucket_of(const fr_ngram_table *t, const fr_ngram *key) {
     return &t->bucket[fr_hash_value(&h) & (uint64_t)(t->n_buckets - 1)];
 }
 
-static int find(const fr_ngram_table *t, int place, const fr_ngram *key) {
-    while (place >= 0 && !fr_ngram_equal(&t->entry[place].key, key))
+// *last, *n: the last place of the bucket, where the key is not in it, and how many there are.
+static int find(const fr_ngram_table *t, int place, const fr_ngram *key, int *last, int *n) {
+    *last = -1;
+    for (*n = 0; place >= 0 && !fr_ngram_equal(&t->entry[place].key, key); ++*n) {
+        *last = place;
         place = t->entry[place].next;
+    }
     return place;
 }
 
@@ -90,17 +96,19 @@ static float *use(fr_ngram_table *t, int place) {
 }
 
 const float *fr_ngram_table_get(fr_ngram_table *t, const fr_ngram *key) {
-    const int place = find(t, *bucket_of(t, key), key);
+    int last, n;
+    const int place = find(t, *bucket_of(t, key), key, &last, &n);
     return place < 0 ? NULL : use(t, place);
 }
 
 float *fr_ngram_table_put(fr_ngram_table *t, const fr_ngram *key, fr_ngram *out, bool *fell) {
-    int *bucket = bucket_of(t, key);
-    int place = find(t, *bucket, key);
-    *fell = place < 0 && t->n == t->capacity;
+    int *bucket = bucket_of(t, key), last, n;
+    int place = find(t, *bucket, key, &last, &n);
+    *fell = false;
     if (place >= 0) return use(t, place);
+    *fell = n == FR_NGRAM_BUCKET || t->n == t->capacity;
     if (*fell) {
-        place = t->oldest;
+        place = n == FR_NGRAM_BUCKET ? last : t->oldest;
         *out = t->entry[place].key;
         leave_order(t, place);
         leave_bucket(t, place);
@@ -119,9 +127,12 @@ bool fr_ngram_table_is_sound(const fr_ngram_table *t) {
     int ordered = 0, chained = 0, newer = -1;
     for (int i = t->newest; i >= 0; newer = i, i = t->entry[i].older)
         if (i >= t->n || t->entry[i].newer != newer || ++ordered > t->n) return false;
-    for (int b = 0; b < t->n_buckets; b++)
-        for (int i = t->bucket[b]; i >= 0; i = t->entry[i].next)
-            if (i >= t->n || bucket_of(t, &t->entry[i].key) != &t->bucket[b] || ++chained > t->n)
+    for (int b = 0; b < t->n_buckets; b++) {
+        int n = 0;
+        for (int i = t->bucket[b]; i >= 0; i = t->entry[i].next, chained++)
+            if (i >= t->n || bucket_of(t, &t->entry[i].key) != &t->bucket[b] ||
+                ++n > FR_NGRAM_BUCKET)
                 return false;
+    }
     return ordered == t->n && chained == t->n && t->oldest == newer && t->n <= t->capacity;
 }

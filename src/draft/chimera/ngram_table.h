@@ -14,6 +14,9 @@ typedef struct fr_ngram_entry {
     int next;         // of the same bucket; -1: none
 } fr_ngram_entry;
 
+// So many share a bucket at most. Of a full table fewer than one in 10^36 would hold more.
+enum { FR_NGRAM_BUCKET = 32 };
+
 typedef struct fr_ngram_table {
     int capacity, n;
     int d, stride;      // floats of a vector; from one to the next
@@ -34,7 +37,8 @@ void fr_ngram_table_close(fr_ngram_table *t); // a zeroed one is fine
 const float *fr_ngram_table_get(fr_ngram_table *t, const fr_ngram *key);
 
 // The place of the key's vector for the caller to fill in, now the newest. Where the key is new and
-// the table full, the oldest entry falls out: *fell is true, *out its key, and what is returned
+// the table full, the oldest entry falls out, where its bucket is full the one that is there for
+// longest: *fell is true, *out its key, and what is returned
 // still holds its vector until the caller writes there, so that it can be given away without a
 // copy.
 float *fr_ngram_table_put(fr_ngram_table *t, const fr_ngram *key, fr_ngram *out, bool *fell);

@@ -43,6 +43,13 @@ fr_jinja_value fr_jinja_float(double x) {
     return make_float(x);
 }
 
+// Counts as fr_jinja_work does. False: that was too much, or something has failed before.
+static bool work(fr_jinja_values *v, size_t bytes) {
+    v->steps += 1 + bytes / 16;
+    if (v->steps > FR_JINJA_MAX_STEPS) v->failed = true;
+    return !v->failed;
+}
+
 // What cannot be had stands in as none: rendering refuses the whole.
 static value checked(fr_jinja_values *v, value x) {
     if (x.kind != J_MISSING && x.as.ref) return x;
@@ -51,7 +58,7 @@ static value checked(fr_jinja_values *v, value x) {
 }
 
 fr_jinja_value fr_jinja_string(fr_jinja_values *v, const char *data, size_t n, fr_mark mark) {
-    char *copy = fr_jinja_take(&v->mem, n + 1);
+    char *copy = work(v, n) ? fr_jinja_take(&v->mem, n + 1) : NULL;
     if (!copy) return checked(v, MISSING);
     if (n) memcpy(copy, data, n);
     return checked(v,
@@ -65,25 +72,26 @@ fr_jinja_value fr_jinja_digits(fr_jinja_values *v, const char *digits, size_t n)
 }
 
 fr_jinja_value fr_jinja_list(fr_jinja_values *v) {
-    return checked(v, make_ref(J_SEQ, fr_jinja_take(&v->mem, sizeof(seq))));
+    return checked(v, make_ref(J_SEQ, work(v, 0) ? fr_jinja_take(&v->mem, sizeof(seq)) : NULL));
 }
 
 fr_jinja_value fr_jinja_dict(fr_jinja_values *v) {
-    return checked(v, make_ref(J_DICT, fr_jinja_take(&v->mem, sizeof(dict))));
+    return checked(v, make_ref(J_DICT, work(v, 0) ? fr_jinja_take(&v->mem, sizeof(dict)) : NULL));
 }
 
 void fr_jinja_append(fr_jinja_values *v, fr_jinja_value list, fr_jinja_value item) {
-    if (list.kind != J_SEQ || !fr_jinja_seq_add(&v->mem, as_seq(list), item)) v->failed = true;
+    if (!work(v, 0) || list.kind != J_SEQ || !fr_jinja_seq_add(&v->mem, as_seq(list), item))
+        v->failed = true;
 }
 
 void fr_jinja_put(fr_jinja_values *v, fr_jinja_value to, const char *key, size_t n,
                   fr_jinja_value item) {
     const value k = fr_jinja_string(v, key, n, FR_MARK_MESSAGE);
-    if (to.kind != J_DICT || v->failed || !fr_jinja_dict_put(&v->mem, as_dict(to), k, item))
+    if (!work(v, 0) || to.kind != J_DICT || !fr_jinja_dict_put(&v->mem, as_dict(to), k, item))
         v->failed = true;
 }
 
 void fr_jinja_set(fr_jinja_values *v, const char *name, fr_jinja_value x) {
     const value key = fr_jinja_string(v, name, strlen(name), FR_MARK_TEMPLATE);
-    if (v->failed || !fr_jinja_dict_put(&v->mem, &v->vars, key, x)) v->failed = true;
+    if (!work(v, 0) || !fr_jinja_dict_put(&v->mem, &v->vars, key, x)) v->failed = true;
 }

@@ -1,15 +1,9 @@
 // dict.c — lists that grow, and dicts: entries in order, found by hash once there are many.
+#include "base/siphash.h"
 #include "text/jinja/value.h"
 #include <math.h>
 
-enum {
-    SMALL = 8,
-    MAX_DEPTH = 100,
-    MAX_COMPARED = 1 << 20,
-    MAX_KEY = 256,
-    HASHED_ITEMS = 8,
-    HASHED_DEPTH = 3
-};
+enum { SMALL = 8, MAX_DEPTH = 100, MAX_COMPARED = 1 << 20, MAX_KEY = 256 };
 
 bool fr_jinja_seq_add(memory *m, seq *s, value item) {
     if (s->n == s->cap) {
@@ -95,31 +89,32 @@ bool fr_jinja_hashable(value v) {
     return hashable(v, 0, &left);
 }
 
-static uint64_t mix(uint64_t h, uint64_t word) {
-    h = (h ^ word) * 0x9E3779B97F4A7C15u;
-    return h ^ h >> 32;
-}
-
+// Equal values have equal hashes: numbers by their value as a float. Keys come from outside, so
+// what they are hashed by is a secret of the process.
 static uint64_t hash_text(const char *s, size_t n) {
-    uint64_t h = n;
-    for (size_t i = 0; i < n; i++)
-        h = mix(h, (unsigned char)s[i]);
-    return h;
+    return fr_secret_hash(s, n);
 }
 
-// Equal values have equal hashes: numbers by their value as a float.
-static uint64_t hash(value v, int depth) {
-    uint64_t h = v.kind;
+static uint64_t hash(value v);
+
+static uint64_t hash_tuple(const seq *s) {
+    uint64_t part[2] = {s->n, 0};
+    for (size_t i = 0; i < s->n; i++) {
+        part[1] = hash(s->item[i]);
+        part[0] = fr_secret_hash(part, sizeof part);
+    }
+    return part[0];
+}
+
+// Of what is hashable, so of few parts.
+static uint64_t hash(value v) {
     if (is_number(v)) {
         const double x = real_of(v) + 0.0; // -0.0 is 0.0
-        memcpy(&h, &x, sizeof h);
-        return mix(1, h);
+        return fr_secret_hash(&x, sizeof x);
     }
     if (v.kind == J_STR || v.kind == J_BIG) return hash_text(as_str(v)->data, as_str(v)->n);
-    if (v.kind == J_SEQ && as_seq(v)->kind == SEQ_TUPLE && depth < HASHED_DEPTH)
-        for (size_t i = 0; i < as_seq(v)->n && i < HASHED_ITEMS; i++)
-            h = mix(h, hash(as_seq(v)->item[i], depth + 1));
-    return h;
+    if (is_seq(v, SEQ_TUPLE)) return hash_tuple(as_seq(v));
+    return v.kind;
 }
 
 // ---- dicts
@@ -139,7 +134,7 @@ static value *find(const dict *d, value key, uint64_t h) {
 }
 
 value *fr_jinja_dict_find(const dict *d, value key) {
-    return d->n && fr_jinja_hashable(key) ? find(d, key, hash(key, 0)) : NULL;
+    return d->n && fr_jinja_hashable(key) ? find(d, key, hash(key)) : NULL;
 }
 
 value *fr_jinja_dict_find_text(const dict *d, const char *key, size_t n) {
@@ -171,7 +166,7 @@ static bool make_room(memory *m, dict *d) {
 }
 
 bool fr_jinja_dict_put(memory *m, dict *d, value key, value item) {
-    const uint64_t h = hash(key, 0);
+    const uint64_t h = hash(key);
     value *old = d->n ? find(d, key, h) : NULL;
     if (old) {
         *old = item;

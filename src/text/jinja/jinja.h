@@ -16,8 +16,8 @@
 
 enum {
     FR_JINJA_MAX_TEMPLATE = 1 << 20, // bytes
-    FR_JINJA_MAX_STEPS = 100000000,  // of one rendering
-    FR_JINJA_MAX_MEMORY = 256 << 20, // bytes of one rendering, its output apart
+    FR_JINJA_MAX_STEPS = 100000000,  // of one rendering, making its values among them
+    FR_JINJA_MAX_MEMORY = 256 << 20, // bytes of one rendering, its output apart; as many of values
     FR_JINJA_MAX_OUTPUT = 128 << 20, // bytes
     FR_JINJA_MAX_DEPTH = 2000,       // expressions, statements and values inside one another
 };
@@ -41,7 +41,8 @@ void fr_jinja_close(fr_jinja *template); // NULL is fine
 // Whether this name stands anywhere in its tags: a variable that it does not mention, it ignores.
 bool fr_jinja_mentions(const fr_jinja *template, const char *name);
 
-// The variables of one rendering. Builders that run out of memory say so when they are rendered.
+// The variables of one rendering. Builders that run out of memory, or beyond these limits, say so
+// when they are rendered.
 fr_status fr_jinja_values_open(fr_jinja_values **out, fr_error *err); // FR_ENOMEM
 void fr_jinja_values_close(fr_jinja_values *v);                       // NULL is fine
 // Who builds many values asks this for each. False: the watch, which stays in place, wants them no

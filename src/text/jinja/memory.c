@@ -17,7 +17,10 @@ static size_t rounded(size_t bytes) {
 // A piece of its own block goes behind the block that is being filled, where that has room left.
 static struct block *add_block(memory *m, size_t bytes) {
     const size_t size = bytes > BLOCK / 4 ? bytes : BLOCK;
-    if (bytes > m->limit || size > m->limit - m->used) return NULL;
+    if (size > m->limit || size > m->limit - m->used) {
+        m->full = true;
+        return NULL;
+    }
     struct block *b = malloc(sizeof *b + size);
     if (!b) return NULL;
     *b = (struct block){.size = size};
@@ -33,7 +36,10 @@ static struct block *add_block(memory *m, size_t bytes) {
 }
 
 static void *take(memory *m, size_t bytes) {
-    if (bytes > PTRDIFF_MAX / 2) return NULL;
+    if (bytes > m->limit) {
+        m->full = true;
+        return NULL;
+    }
     const size_t need = rounded(bytes ? bytes : 1);
     struct block *b = m->blocks;
     if (!b || b->size - b->used < need) b = add_block(m, need);
@@ -51,8 +57,7 @@ void *fr_jinja_take(memory *m, size_t bytes) {
 void *fr_jinja_grow(memory *m, void *old, size_t old_bytes, size_t bytes) {
     struct block *b = m->blocks;
     const size_t had = rounded(old_bytes ? old_bytes : 1);
-    if (bytes > PTRDIFF_MAX / 2) return NULL;
-    if (old && b && (unsigned char *)old + had == b->bytes + b->used &&
+    if (bytes <= m->limit && old && b && (unsigned char *)old + had == b->bytes + b->used &&
         rounded(bytes) - had <= b->size - b->used) { // the last piece: it grows where it is
         b->used += rounded(bytes) - had;
         return old;

@@ -41,8 +41,7 @@ bool fr_jinja_enter(run *r) {
 }
 
 void fr_jinja_no_memory(run *r, size_t bytes) {
-    const size_t left = r->mem.limit - r->mem.used;
-    if (bytes > left || left < MEMORY_BLOCK)
+    if (r->mem.full)
         fr_jinja_fail(r, "it needs more than %d MiB of memory", FR_JINJA_MAX_MEMORY >> 20);
     else if (!r->status)
         r->status = fr_fail(r->err, FR_ENOMEM, "chat template: no memory for %zu bytes", bytes);
@@ -93,14 +92,25 @@ void fr_jinja_set_item(run *r, dict *d, value key, value item) {
         fr_jinja_no_memory(r, 2 * d->cap * sizeof *d->entry);
 }
 
+static fr_status refuse_values(const fr_jinja_values *v, fr_error *err) {
+    if (v->mem.full)
+        return fr_fail(err, FR_EARG, "chat template: its values need more than %d MiB of memory",
+                       FR_JINJA_MAX_MEMORY >> 20);
+    if (v->steps > FR_JINJA_MAX_STEPS)
+        return fr_fail(err, FR_EARG, "chat template: its values take more than %d steps",
+                       FR_JINJA_MAX_STEPS);
+    return fr_fail(err, FR_ENOMEM, "chat template: no memory for its values");
+}
+
 fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values,
                           const fr_jinja_options *options, fr_marked *out, fr_error *err) {
     fr_marked_free(out);
     if (values->stopped) return fr_fail(err, FR_EINTR, "interrupted");
-    if (values->failed) return fr_fail(err, FR_ENOMEM, "chat template: no memory for its values");
+    if (values->failed) return refuse_values(values, err);
     run r = {.program = t,
              .vars = &values->vars,
              .now = options->now,
+             .steps = values->steps,
              .max_steps = options->max_steps ? options->max_steps : FR_JINJA_MAX_STEPS,
              .watch = options->watch,
              .mem.limit = (size_t)FR_JINJA_MAX_MEMORY,

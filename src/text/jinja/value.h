@@ -37,6 +37,7 @@ enum { MEMORY_BLOCK = 1 << 16 };
 typedef struct memory { // {.limit} is empty
     struct block *blocks;
     size_t used, limit;
+    bool full; // something found no room below the limit
 } memory;
 
 void *fr_jinja_take(memory *m, size_t bytes); // 16-aligned, zeroed; NULL: no more
@@ -173,7 +174,8 @@ bool fr_jinja_equal(value a, value b, uint64_t *left);
 struct fr_jinja_values {
     memory mem;
     dict vars;
-    bool failed; // memory ran out
+    uint64_t steps; // of the work that rendering goes on with
+    bool failed;    // memory ran out, or what they may take
     const fr_watch *watch;
     unsigned built; // since the watch was asked
     bool stopped;   // ... and said no

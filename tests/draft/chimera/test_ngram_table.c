@@ -1,5 +1,6 @@
 // The table of n-gram vectors against a list that is searched from end to end.
 #include "draft/chimera/ngram_table.h"
+#include "gguf/hash.h"
 #include "support/damage.h"
 #include "tree/dice.h"
 #include <limits.h>
@@ -97,6 +98,38 @@ static void it_keeps_what_was_used_last(void **state) {
     }
 }
 
+// N-grams whose hashes end alike cost what others do: the table forgets the first of them.
+static void a_bucket_is_bounded(void **state) {
+    (void)state;
+    enum { CAPACITY = 4096, ALIKE = 100 };
+    fr_error err;
+    fr_ngram_table t;
+    fr_ngram alike[ALIKE], out;
+    bool fell;
+    assert_int_equal(fr_ngram_table_open(&t, CAPACITY, D, &err), FR_OK);
+    int n = 0;
+    for (int32_t i = 0; n < ALIKE; i++) {
+        const fr_ngram key = fr_ngram_of(&i, 1, 1);
+        fr_hash h;
+        fr_hash_open(&h, 0);
+        fr_hash_add(&h, &key, sizeof key);
+        if (!(fr_hash_value(&h) & (CAPACITY - 1))) alike[n++] = key;
+    }
+    for (int i = 0; i < ALIKE; i++) {
+        fr_ngram_table_put(&t, &alike[i], &out, &fell)[0] = (float)i;
+        assert_int_equal(fell, i >= FR_NGRAM_BUCKET);
+        if (fell) assert_true(fr_ngram_equal(&out, &alike[i - FR_NGRAM_BUCKET]));
+        assert_true(fr_ngram_table_is_sound(&t));
+    }
+    assert_int_equal(t.n, FR_NGRAM_BUCKET);
+    for (int i = 0; i < ALIKE; i++) {
+        const float *v = fr_ngram_table_get(&t, &alike[i]);
+        assert_int_equal(v != NULL, i >= ALIKE - FR_NGRAM_BUCKET);
+        if (v) assert_true(v[0] == (float)i);
+    }
+    fr_ngram_table_close(&t);
+}
+
 static void keys_are_the_last_tokens(void **state) {
     (void)state;
     const int32_t ids[6] = {1, 2, 3, 4, 5, 6};
@@ -144,6 +177,7 @@ static void the_check_of_a_table_finds_damage(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_keeps_what_was_used_last),
+        cmocka_unit_test(a_bucket_is_bounded),
         cmocka_unit_test(keys_are_the_last_tokens),
         cmocka_unit_test(a_size_beyond_memory_is_refused),
         cmocka_unit_test(the_check_of_a_table_finds_damage),

@@ -295,12 +295,14 @@ typedef struct fr_request { // one generation
     int n_prompt;
     int n_predict;               // -1: until the end token or the context's end
     const fr_sampling *sampling; // NULL: greedy
-    const char *const *stop;     // NULL-terminated list of stop strings, or NULL
-    bool ignore_eos;             // no end token is drawn
-    bool logprobs;               // fr_result.logprobs is wanted; not with accept "typical"
-    bool prompt_logprobs;        // fr_result.prompt_logprobs is wanted: the prompt is read whole
-    bool drawn_logprobs; // fr_result.logprobs are those after `sampling`, not the model's own
-    int top_logprobs;    // likeliest tokens to list with each; at most FR_TOP_LOGPROBS
+    // NULL-terminated list of stop strings, or NULL. Where one names a control token, which is no
+    // text, it is compared with what that is written as: "<|im_start|>", "\n<|im_start|>user".
+    const char *const *stop;
+    bool ignore_eos;      // no end token is drawn
+    bool logprobs;        // fr_result.logprobs is wanted; not with accept "typical"
+    bool prompt_logprobs; // fr_result.prompt_logprobs is wanted: the prompt is read whole
+    bool drawn_logprobs;  // fr_result.logprobs are those after `sampling`, not the model's own
+    int top_logprobs;     // likeliest tokens to list with each; at most FR_TOP_LOGPROBS
     int n_prediction;
     // [n_prediction] What the answer is expected to be, in part or whole (OpenAI's Predicted
     // Outputs), as ids. It never changes the answer. It is checked and kept, but no drafter reads
@@ -312,6 +314,10 @@ typedef struct fr_request { // one generation
     // stay valid until the end.
     const int32_t *shown;
     size_t n_shown;
+    // [n_stop_tokens] Tokens that end the text; what they are written as is the end of it, unless
+    // they are control tokens or ends anyway. Must stay valid until the end.
+    const int32_t *stop_tokens;
+    size_t n_stop_tokens;
 } fr_request;
 
 // A statistic that one drafter reports of a generation, besides those that fr_stats has for all: a
@@ -375,7 +381,8 @@ typedef struct fr_result {
     // tokens before it. NULL for the first, and for those not yet read when a generation was
     // stopped.
     const fr_logprobs *const *prompt_logprobs;
-    int stopped_by; // which of the request's stop strings ended it, from 0; -1: none
+    int stopped_by;     // which of the request's stop strings ended it, from 0; -1: none
+    int32_t stop_token; // the one of the request's stop tokens that ended it; -1: none
 } fr_result;
 const fr_result *fr_session_result(const fr_session *session);
 

@@ -65,6 +65,7 @@ void fr_api_close(fr_api_request *r) {
         fr_ids_free(&r->prompt[i]);
     fr_free(r->prompt);
     fr_ids_free(&r->shown);
+    fr_ids_free(&r->stop_tokens);
     fr_ids_free(&r->prediction);
     fr_free(r->stop);
     fr_free(r->bias);
@@ -114,5 +115,7 @@ void fr_api_ask(const fr_api_request *r, int choice, fr_request *request, fr_sam
                             .n_prediction = (int)r->prediction.n,
                             .prediction = r->prediction.data,
                             .shown = r->shown.data,
-                            .n_shown = r->shown.n};
+                            .n_shown = r->shown.n,
+                            .stop_tokens = r->stop_tokens.data,
+                            .n_stop_tokens = r->stop_tokens.n};
 }

@@ -40,10 +40,11 @@ typedef struct fr_api_request {
     const char *model, *user, *drafter; // NULL: not said
     fr_api_sampling sampling;
     bool seed_given;
-    int n_predict, n;  // n: choices of each prompt
-    const char **stop; // NULL-terminated, or NULL
-    int indent;        // llama.cpp's n_indent: the text ends at a line that is indented by less
-    float line_ms;     // its t_max_predict_ms: after so long it ends, once it has a line break
+    int n_predict, n;   // n: choices of each prompt
+    const char **stop;  // NULL-terminated, or NULL
+    fr_ids stop_tokens; // that end the text, as vLLM's stop_token_ids do
+    int indent;         // llama.cpp's n_indent: the text ends at a line that is indented by less
+    float line_ms;      // its t_max_predict_ms: after so long it ends, once it has a line break
     bool ignore_eos, echo, stream, include_usage;
     bool logprobs;       // as the API that was asked has them
     int top_logprobs;    // ... with so many of the likeliest tokens

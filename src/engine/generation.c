@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-FR_SIZED_ENDS_WITH(fr_request, n_shown);
+FR_SIZED_ENDS_WITH(fr_request, n_stop_tokens);
 FR_SIZED_ENDS_WITH(fr_sampling, seed);
 
 // Asks the listener whether to go on where there is no text to deliver.
@@ -26,38 +26,46 @@ static bool deliver_text(fr_generation *g, size_t bytes) {
     return !g->request.stream || g->request.stream(g->request.user, &g->piece);
 }
 
-static bool is_shown(const fr_request *r, int32_t token) {
-    for (size_t i = 0; i < r->n_shown; i++)
-        if (r->shown[i] == token) return true;
+static bool is_listed(const int32_t *ids, size_t n, int32_t token) {
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] == token) return true;
     return false;
+}
+
+// Puts the token's bytes through the stop strings, into g->filtered; how many came out. Control
+// tokens that are not to be shown are no text, and neither are ends.
+static size_t filter(fr_generation *g, int32_t token, bool end, bool *stopped) {
+    const fr_tokenizer *t = g->s->engine->tokenizer;
+    const fr_request *q = &g->request;
+    const bool shown =
+        !end && (!fr_token_is_control(t, token) || is_listed(q->shown, q->n_shown, token));
+    size_t n, passed = 0;
+    const char *bytes = fr_token_bytes(t, token, &n);
+    *stopped = n && (shown ? fr_stop_push : fr_stop_pass)(g->stop, bytes, n, g->filtered, &passed);
+    return passed;
 }
 
 static bool emit(void *user, int32_t token, const fr_node *node) {
     fr_generation *g = user;
     fr_result *r = &g->s->result;
-    const fr_tokenizer *t = g->s->engine->tokenizer;
+    const bool end = fr_token_is_end(g->s->engine->tokenizer, token);
+    const bool listed = is_listed(g->request.stop_tokens, g->request.n_stop_tokens, token);
+    bool stopped;
     if (g->request.logprobs)
         g->s->logprobs[g->request.n_prompt + r->n_tokens] = g->s->scores[r->n_tokens - g->before];
     g->s->tokens[r->n_tokens++] = token;
     g->piece = (fr_piece){
         .token = token, .depth = node ? node->depth : 0, .drafter = node ? node->drafter : 0};
-    if (fr_token_is_end(t, token)) {
+    const size_t passed = filter(g, token, end, &stopped);
+    const size_t clean = fr_stream_push(&g->utf8, g->filtered, passed, g->clean);
+    const bool go_on = clean ? deliver_text(g, clean) : end || keep_going(g);
+    if (stopped) r->stopped_by = fr_stop_found(g->stop);
+    if (listed && !stopped) r->stop_token = token;
+    if (stopped || end || listed)
         g->s->stats.finish = FR_FINISH_STOP;
-        return false;
-    }
-    size_t n, passed = 0;
-    const char *bytes =
-        is_shown(&g->request, token) ? fr_token_bytes(t, token, &n) : fr_token_shown(t, token, &n);
-    bool stopped = n && fr_stop_push(g->stop, bytes, n, g->filtered, &passed);
-    size_t clean = fr_stream_push(&g->utf8, g->filtered, passed, g->clean);
-    bool go_on = clean ? deliver_text(g, clean) : keep_going(g);
-    if (stopped) {
-        g->s->stats.finish = FR_FINISH_STOP;
-        r->stopped_by = fr_stop_found(g->stop);
-    } else if (!go_on) {
+    else if (!go_on)
         g->s->stats.finish = FR_FINISH_INTERRUPTED;
-    }
-    return go_on && !stopped;
+    return go_on && !stopped && !end && !listed;
 }
 
 static void finish_text(fr_generation *g) {
@@ -66,21 +74,27 @@ static void finish_text(fr_generation *g) {
     if (!g->status) deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
 }
 
-// What stands behind an end is another turn, so none is drawn. A list that is wrong stays as it is,
+// An end that no stop token of the request is.
+static bool is_forbidden(const fr_generation *g, int32_t id) {
+    return fr_token_is_end(g->s->engine->tokenizer, id) &&
+           !is_listed(g->request.stop_tokens, g->request.n_stop_tokens, id);
+}
+
+// What stands after an end is another turn, so none is drawn. Lists that are wrong stay as they are,
 // for the check.
 static fr_status forbid_ends(fr_generation *g, fr_error *err) {
-    const fr_tokenizer *t = g->s->engine->tokenizer;
     const int n_vocab = g->s->engine->model.config.n_vocab;
     fr_sampling *s = &g->sampling;
     int n = 0;
     if (s->n_bias < 0 || (s->n_bias && !s->bias)) return FR_OK;
+    if (g->request.n_stop_tokens && !g->request.stop_tokens) return FR_OK;
     for (int32_t id = 0; id < n_vocab; id++)
-        n += fr_token_is_end(t, id);
+        n += is_forbidden(g, id);
     g->bias = fr_alloc_array((size_t)s->n_bias + (size_t)n, sizeof *g->bias);
     if (!g->bias) return fr_fail(err, FR_ENOMEM, "logit-bias: no memory for %d ends", n);
     if (s->n_bias) memcpy(g->bias, s->bias, (size_t)s->n_bias * sizeof *g->bias);
     for (int32_t id = 0; id < n_vocab; id++)
-        if (fr_token_is_end(t, id)) g->bias[s->n_bias++] = (fr_logit_bias){id, -INFINITY};
+        if (is_forbidden(g, id)) g->bias[s->n_bias++] = (fr_logit_bias){id, -INFINITY};
     s->bias = g->bias;
     return FR_OK;
 }
@@ -106,6 +120,10 @@ static fr_status check_ids(const char *what, const int32_t *ids, int n, int n_vo
     return FR_OK;
 }
 
+static int count_of(size_t n) {
+    return n < INT_MAX ? (int)n : -1;
+}
+
 static fr_status check_request(const fr_session *s, const fr_request *r, fr_error *err) {
     int n_ctx = s->decoder.n_ctx, n_vocab = s->engine->model.config.n_vocab;
     if (r->n_prompt < 1)
@@ -118,9 +136,9 @@ static fr_status check_request(const fr_session *s, const fr_request *r, fr_erro
         return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
     fr_status st = check_ids("prompt", r->prompt, r->n_prompt, n_vocab, err);
     if (!st) st = check_ids("prediction", r->prediction, r->n_prediction, n_vocab, err);
+    if (!st) st = check_ids("shown", r->shown, count_of(r->n_shown), n_vocab, err);
     if (!st)
-        st =
-            check_ids("shown", r->shown, r->n_shown < INT_MAX ? (int)r->n_shown : -1, n_vocab, err);
+        st = check_ids("stop tokens", r->stop_tokens, count_of(r->n_stop_tokens), n_vocab, err);
     if (st) return st;
     if (r->top_logprobs < 0 || r->top_logprobs > FR_TOP_LOGPROBS)
         return fr_fail(err, FR_EARG, "top-logprobs: expected 0 to %d, found %d", FR_TOP_LOGPROBS,
@@ -149,7 +167,7 @@ void fr_generation_close(fr_generation *g) {
 }
 
 static fr_status open_run(fr_generation *g, fr_error *err) {
-    const fr_status st = fr_stop_open(&g->stop, g->request.stop, err);
+    const fr_status st = fr_stop_open(&g->stop, g->request.stop, g->s->engine->tokenizer, err);
     if (st) return st;
     const size_t filtered = fr_stop_room(g->stop, fr_token_longest(g->s->engine->tokenizer));
     g->filtered = fr_alloc_zero(filtered);
@@ -218,7 +236,8 @@ static fr_status begin(fr_session *s, const fr_request *request, fr_error *err) 
     s->text.n = 0;
     s->stats = (fr_stats){.finish = FR_FINISH_LENGTH};
     memcpy(s->stats.used, s->used, sizeof s->stats.used);
-    s->result = (fr_result){.tokens = s->tokens, .text = "", .stats = &s->stats, .stopped_by = -1};
+    s->result = (fr_result){
+        .tokens = s->tokens, .text = "", .stats = &s->stats, .stopped_by = -1, .stop_token = -1};
     *g = (fr_generation){.s = s};
     fr_status st = read_request(g, request, err);
     if (!st) st = check_request(s, &g->request, err);

@@ -78,7 +78,7 @@ static fr_status open_session(fr_session **out, fr_engine *e, const fr_session_o
     fr_session *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "session: cannot get %zu bytes", sizeof *s);
     fr_engine_keep(s->engine = e);
-    s->result = (fr_result){.text = "", .stats = &s->stats, .stopped_by = -1};
+    s->result = (fr_result){.text = "", .stats = &s->stats, .stopped_by = -1, .stop_token = -1};
     if ((st = open_drafter(s, &o.as_given, o.n_ctx, err))) goto fail;
     if ((st = open_decoder(s, o.as_given.group, o.n_ctx, o.kv_type, err))) goto fail;
     s->decoder.drafter = s->drafter;

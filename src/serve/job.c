@@ -6,7 +6,7 @@
 #include <string.h>
 
 void fr_job_open(fr_job *job) {
-    job->stopped_by = job->context = -1;
+    job->stopped_by = job->stop_token = job->context = -1;
     pthread_mutex_init(&job->lock, NULL);
     fr_wait_open(&job->news);
 }
@@ -103,6 +103,7 @@ fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *tex
     pthread_mutex_lock(&job->lock);
     const bool more = result->n_tokens > job->n_tokens || text->n > job->text.n;
     job->stopped_by = result->stopped_by;
+    job->stop_token = result->stop_token;
     if (more) job->stats = *result->stats;
     fr_status st = more || whole ? keep_prompt(job, result, err) : FR_OK;
     if (!st && more) st = add(job, result, text, pieces, err);

@@ -55,10 +55,11 @@ typedef struct fr_job {
     size_t tokens_cap, logprobs_cap;
     int n_tokens, n_read, n_reused; // generated; of the prompt, read or reused; reused
     int n_first;                    // tokens that came at first_token, of one pass
-    int stopped_by;                 // as in fr_result
-    bool cut;                       // at a line, as asked
-    int context;                    // it runs in; -1: not yet
-    fr_stats stats;                 // of one that has begun; whole once it has ended
+    int stopped_by;                 // as in fr_result, and so is stop_token
+    int32_t stop_token;
+    bool cut;                                      // at a line, as asked
+    int context;                                   // it runs in; -1: not yet
+    fr_stats stats;                                // of one that has begun; whole once it has ended
     double submitted, started, first_token, ended; // fr_seconds; 0: not yet
     // The scheduler's.
     struct fr_job *next; // behind it in the queue

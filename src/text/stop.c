@@ -5,20 +5,27 @@
 #include <assert.h>
 #include <string.h>
 
-// One stop string. The last `matched` bytes of the text so far are its beginning, as many as
-// possible. So the text held back is always the beginning of the string that has matched most.
+// One stop string. The last `matched` bytes that it looks at are its beginning, as many as possible.
 typedef struct stop_string {
     const char *text;
     size_t bytes, matched;
     uint32_t *border; // border[i]: longest proper beginning of text[0, i+1) that is also its end
                       // (Knuth-Morris-Pratt)
+    bool sees_all;    // it looks at what control tokens are written as too; else at the text alone
 } stop_string;
 
+// Held back is the text among what the strings have matched: as much as any of them has.
 struct fr_stop {
     stop_string *strings;
     size_t n_strings, longest;
     char *texts; // all of them
     uint32_t *borders;
+    char *held; // [longest]
+    size_t n_held;
+    // Where a string sees all: shown[i % (longest + 1)] of the first i bytes, control tokens' among
+    // them, are text. Known for the last `longest` of them.
+    uint32_t *shown, n_shown;
+    size_t n_seen;
     int found; // -1: none
 };
 
@@ -33,28 +40,51 @@ static void find_borders(stop_string *s) {
     }
 }
 
-static void lay_out(fr_stop *s, const char *const *strings) {
+static void lay_out(fr_stop *s, const char *const *strings, const fr_tokenizer *t) {
     size_t at = 0;
     for (size_t i = 0; i < s->n_strings; i++) {
         size_t bytes = strlen(strings[i]);
         memcpy(s->texts + at, strings[i], bytes);
-        s->strings[i] = (stop_string){s->texts + at, bytes, 0, s->borders + at};
+        s->strings[i] =
+            (stop_string){.text = s->texts + at,
+                          .bytes = bytes,
+                          .border = s->borders + at,
+                          .sees_all = t && fr_tokenizer_names_control(t, strings[i], bytes)};
         find_borders(&s->strings[i]);
         if (bytes > s->longest) s->longest = bytes;
         at += bytes;
     }
 }
 
-fr_status fr_stop_open(fr_stop **out, const char *const *strings, fr_error *err) {
-    *out = NULL;
-    size_t n = 0, total = 0;
-    for (; strings && strings[n]; n++) {
-        size_t bytes = strlen(strings[n]);
-        if (bytes == 0) return fr_fail(err, FR_EARG, "stop string %zu: is empty", n + 1);
-        if (bytes > FR_STOP_BYTES || total > FR_STOP_BYTES - bytes)
+// Room for what is held back, once the strings are known.
+static fr_status open_held(fr_stop *s, fr_error *err) {
+    bool sees_all = false;
+    for (size_t i = 0; i < s->n_strings; i++)
+        sees_all |= s->strings[i].sees_all;
+    s->held = fr_alloc_zero(s->longest);
+    if (sees_all) s->shown = fr_alloc_array(s->longest + 1, sizeof *s->shown);
+    if (s->held && (s->shown || !sees_all)) return FR_OK;
+    return fr_fail(err, FR_ENOMEM, "stop strings: no memory for %zu bytes", s->longest);
+}
+
+static fr_status count_bytes(const char *const *strings, size_t *n, size_t *total, fr_error *err) {
+    *total = 0;
+    for (*n = 0; strings && strings[*n]; ++*n) {
+        const size_t bytes = strlen(strings[*n]);
+        if (bytes == 0) return fr_fail(err, FR_EARG, "stop string %zu: is empty", *n + 1);
+        if (bytes > FR_STOP_BYTES || *total > FR_STOP_BYTES - bytes)
             return fr_fail(err, FR_EARG, "stop strings: more than 1 MiB together");
-        total += bytes;
+        *total += bytes;
     }
+    return FR_OK;
+}
+
+fr_status fr_stop_open(fr_stop **out, const char *const *strings, const fr_tokenizer *tokenizer,
+                       fr_error *err) {
+    *out = NULL;
+    size_t n, total;
+    fr_status st = count_bytes(strings, &n, &total, err);
+    if (st) return st;
     fr_stop *s = fr_alloc_zero(sizeof *s);
     if (!s) return fr_fail(err, FR_ENOMEM, "stop strings: no memory");
     s->n_strings = n;
@@ -62,11 +92,16 @@ fr_status fr_stop_open(fr_stop **out, const char *const *strings, fr_error *err)
     s->strings = fr_alloc_array(n, sizeof *s->strings);
     s->texts = fr_alloc_zero(total);
     s->borders = fr_alloc_array(total, sizeof *s->borders);
-    if (!s->strings || !s->texts || !s->borders) {
-        fr_stop_close(s);
-        return fr_fail(err, FR_ENOMEM, "stop strings: no memory for %zu bytes", total);
+    if (s->strings && s->texts && s->borders) {
+        lay_out(s, strings, tokenizer);
+        st = open_held(s, err);
+    } else {
+        st = fr_fail(err, FR_ENOMEM, "stop strings: no memory for %zu bytes", total);
     }
-    lay_out(s, strings);
+    if (st) {
+        fr_stop_close(s);
+        return st;
+    }
     assert(fr_stop_is_sound(s));
     *out = s;
     return FR_OK;
@@ -77,66 +112,88 @@ void fr_stop_close(fr_stop *s) {
     fr_free(s->strings);
     fr_free(s->texts);
     fr_free(s->borders);
+    fr_free(s->held);
+    fr_free(s->shown);
     fr_free(s);
 }
 
-void fr_stop_reset(fr_stop *s) {
+static void forget(fr_stop *s) {
     for (size_t i = 0; i < s->n_strings; i++)
         s->strings[i].matched = 0;
+    s->n_held = 0;
+}
+
+void fr_stop_reset(fr_stop *s) {
+    forget(s);
     s->found = -1;
 }
 
-// The string whose beginning is the longest end of the text so far; NULL when there is none.
-static const stop_string *held_string(const fr_stop *s) {
-    const stop_string *best = NULL;
-    for (size_t i = 0; i < s->n_strings; i++)
-        if (s->strings[i].matched > (best ? best->matched : 0)) best = &s->strings[i];
-    return best;
+// Bytes of the text among what the string has matched.
+static size_t text_of(const fr_stop *s, const stop_string *t) {
+    if (!t->sees_all) return t->matched;
+    return s->n_shown - s->shown[(s->n_seen - t->matched) % (s->longest + 1)];
 }
 
-// Writes what is held back; how many bytes.
-static size_t write_held(const fr_stop *s, char *out) {
-    const stop_string *held = held_string(s);
-    if (!held) return 0;
-    memcpy(out, held->text, held->matched);
-    return held->matched;
+static size_t most_text(const fr_stop *s) {
+    size_t most = 0;
+    for (size_t i = 0; i < s->n_strings; i++) {
+        const size_t n = text_of(s, &s->strings[i]);
+        if (n > most) most = n;
+    }
+    return most;
 }
 
 size_t fr_stop_room(const fr_stop *s, size_t n) {
     return n + s->longest;
 }
 
-// Takes one byte; the longest stop string that it completes, or NULL.
-static const stop_string *step(fr_stop *s, char byte) {
+// Takes a byte of the text, or of a control token; of the strings that it completes the one that has
+// most text, the longest of these; or NULL.
+static const stop_string *step(fr_stop *s, char byte, bool is_text) {
     const stop_string *complete = NULL;
+    if (s->shown) s->shown[++s->n_seen % (s->longest + 1)] = s->n_shown += is_text;
     for (size_t i = 0; i < s->n_strings; i++) {
         stop_string *t = &s->strings[i];
+        if (!is_text && !t->sees_all) continue;
         while (t->matched && t->text[t->matched] != byte)
             t->matched = t->border[t->matched - 1];
         if (t->text[t->matched] == byte) t->matched++;
-        if (t->matched == t->bytes && (!complete || t->bytes > complete->bytes)) complete = t;
+        if (t->matched < t->bytes) continue;
+        const size_t more = complete ? text_of(s, complete) : 0, its = text_of(s, t);
+        if (!complete || its > more || (its == more && t->bytes > complete->bytes)) complete = t;
     }
     return complete;
 }
 
-bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out_bytes) {
+static bool take(fr_stop *s, const char *bytes, size_t n, bool is_text, char *out,
+                 size_t *out_bytes) {
     *out_bytes = 0;
     if (s->found >= 0) return true;
-    size_t w = write_held(s, out);
+    size_t w = s->n_held;
+    if (w) memcpy(out, s->held, w);
     for (size_t i = 0; i < n; i++) {
-        const stop_string *complete = step(s, text[i]);
-        out[w++] = text[i];
+        const stop_string *complete = step(s, bytes[i], is_text);
+        if (is_text) out[w++] = bytes[i];
         if (complete) {
-            *out_bytes = w - complete->bytes;
-            fr_stop_reset(s);
+            *out_bytes = w - text_of(s, complete);
+            forget(s);
             s->found = (int)(complete - s->strings);
             return true;
         }
     }
-    const stop_string *held = held_string(s);
-    *out_bytes = held ? w - held->matched : w;
+    s->n_held = most_text(s);
+    *out_bytes = w - s->n_held;
+    if (s->n_held) memcpy(s->held, out + *out_bytes, s->n_held);
     assert(fr_stop_is_sound(s));
     return false;
+}
+
+bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out_bytes) {
+    return take(s, text, n, true, out, out_bytes);
+}
+
+bool fr_stop_pass(fr_stop *s, const char *token, size_t n, char *out, size_t *out_bytes) {
+    return take(s, token, n, false, out, out_bytes);
 }
 
 bool fr_stop_is_sound(const fr_stop *s) {
@@ -146,7 +203,7 @@ bool fr_stop_is_sound(const fr_stop *s) {
         if (!t->bytes || t->bytes > s->longest || t->matched >= t->bytes) return false;
         if (s->found >= 0 && t->matched) return false;
     }
-    return true;
+    return s->n_held == most_text(s);
 }
 
 int fr_stop_found(const fr_stop *s) {
@@ -154,8 +211,8 @@ int fr_stop_found(const fr_stop *s) {
 }
 
 size_t fr_stop_finish(fr_stop *s, char *out) {
-    const size_t w = write_held(s, out);
-    for (size_t i = 0; i < s->n_strings; i++)
-        s->strings[i].matched = 0;
+    const size_t w = s->n_held;
+    if (w) memcpy(out, s->held, w);
+    forget(s);
     return w;
 }

@@ -4,16 +4,21 @@
 // end that may still become one is held back. The text stops at the stop string that is complete
 // first (the longest of those that end at the same byte) and is cut exactly before it, however the
 // text was cut into pieces. Only open can fail.
+//
+// Control tokens are no text, and a stop string may still name them: "<|im_start|>", or
+// "\n<|im_start|>user". Such a string is compared with what control tokens are written as too; all
+// others are compared with the text alone, as if no token stood within it.
 #ifndef FR_TEXT_STOP_H
 #define FR_TEXT_STOP_H
-#include "base/status.h"
+#include "text/tokenizer.h"
 
 enum { FR_STOP_BYTES = 1 << 20 }; // of all strings together, at most
 typedef struct fr_stop fr_stop;
 
-// strings: NULL-terminated list, or NULL for none; copied. FR_EARG: an empty string, too many
-// bytes; FR_ENOMEM.
-fr_status fr_stop_open(fr_stop **out, const char *const *strings, fr_error *err);
+// strings: NULL-terminated list, or NULL for none; copied. tokenizer: whose control tokens they may
+// name; NULL: none. FR_EARG: an empty string, too many bytes; FR_ENOMEM.
+fr_status fr_stop_open(fr_stop **out, const char *const *strings, const fr_tokenizer *tokenizer,
+                       fr_error *err);
 void fr_stop_close(fr_stop *s); // NULL is fine
 void fr_stop_reset(fr_stop *s); // back to the state after open
 
@@ -23,6 +28,8 @@ size_t fr_stop_room(const fr_stop *s, size_t n); // bytes that `out` needs for a
 // complete; what came out so far is the whole text, nothing is held, and later pushes give nothing
 // and true. out overlaps nothing.
 bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out_bytes);
+// The same of a control token, whose n bytes never come out.
+bool fr_stop_pass(fr_stop *s, const char *token, size_t n, char *out, size_t *out_bytes);
 // The end without a stop string: writes what was held and returns its bytes. out: fr_stop_room(s,
 // 0).
 size_t fr_stop_finish(fr_stop *s, char *out);

@@ -94,6 +94,9 @@ bool fr_token_is_end(const fr_tokenizer *t,
 
 // The special token that is exactly these bytes, or -1.
 int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text, size_t bytes);
+// Whether the text names a token that never becomes text: a control token, or one that ends an
+// answer.
+bool fr_tokenizer_names_control(const fr_tokenizer *t, const char *text, size_t bytes);
 int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
 
 // Ids with a task of their own, -1 where the file names none, and whether a prompt begins with bos

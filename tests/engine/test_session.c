@@ -225,6 +225,134 @@ static void a_stop_string_cuts_exactly_before_it(void **state) {
     fr_engine_close(e);
 }
 
+static int first_of(const int32_t *tokens, int n, int32_t token) {
+    int at = 0;
+    while (at < n && tokens[at] != token)
+        at++;
+    return at;
+}
+
+// A control token is no text, and yet it ends the text where a stop string names it: at that token,
+// wherever it stands in a draft. mark: "<|im_start|>", which now and then is drawn here.
+static void a_stop_string_may_name_a_control_token(void **state) {
+    (void)state;
+    enum { N = 100 };
+    static const char *const drafters[] = {"none", "prompt-lookup"};
+    fr_engine *e = open_engine(NULL, 1);
+    const int32_t mark = fr_tokenizer_find(e->tokenizer, "<|im_start|>", 12);
+    const fr_logit_bias bias = {mark, 5};
+    int32_t whole[N];
+    char text[4096] = "";
+    int marks = 0;
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        const fr_sampling drawn = {
+            .size = sizeof drawn, .temperature = 0.7f, .seed = seed, .bias = &bias, .n_bias = 1};
+        fr_request q = request(N, NULL);
+        const fr_result *r;
+        fr_session *s = open_session(e, "none", 0);
+        q.sampling = &drawn;
+        assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+        memcpy(whole, r->tokens, sizeof whole);
+        const int at = first_of(whole, N, mark);
+        q.n_predict = at;
+        assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+        snprintf(text, sizeof text, "%s", r->text);
+        fr_session_close(s);
+        q.n_predict = N;
+        q.stop = (const char *[]){"never in there", "<|im_start|>", NULL};
+        marks += at < N;
+        for (int k = 0; k < 2 && at < N; k++) {
+            s = open_session(e, drafters[k], 0);
+            assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+            assert_int_equal(r->n_tokens, at + 1);
+            assert_int_equal(r->stats->finish, FR_FINISH_STOP);
+            assert_int_equal(r->stopped_by, 1);
+            assert_string_equal(r->text, text);
+            fr_session_close(s);
+        }
+    }
+    assert_in_range(marks, 2, 8);
+    fr_engine_close(e);
+}
+
+// What the client names as a stop string counts as that, though it would end the text anyway.
+static void an_end_that_a_stop_string_names_is_that_string(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 1);
+    fr_session *s = open_session(e, "none", 0);
+    const fr_result *r;
+    const int32_t end = fr_tokenizer_find(e->tokenizer, "<|im_end|>", 10);
+    const fr_logit_bias bias = {end, 100};
+    fr_request q = request(3, NULL);
+    q.ignore_eos = false;
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .bias = &bias, .n_bias = 1};
+    for (int k = 0; k < 2; k++) {
+        q.stop = k ? (const char *[]){"<|im_end|>", NULL} : NULL;
+        assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+        assert_int_equal(r->n_tokens, 1);
+        assert_int_equal(r->stats->finish, FR_FINISH_STOP);
+        assert_int_equal(r->stopped_by, k ? 0 : -1);
+        assert_int_equal(r->text_bytes, 0);
+    }
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
+static void a_stop_token_is_the_last(void **state) {
+    (void)state;
+    enum { N = 80 };
+    static const char *const drafters[] = {"none", "prompt-lookup"};
+    fr_engine *e = open_engine(NULL, 1);
+    const fr_result *r;
+    fr_error err;
+    int32_t whole[N], end = fr_tokenizer_find(e->tokenizer, "<|im_end|>", 10);
+    fr_request q = request(N, NULL);
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 1, .seed = 5};
+    for (int k = 0; k < 2; k++) {
+        fr_session *s = open_session(e, drafters[k], 0);
+        q.n_stop_tokens = 0;
+        assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+        assert_int_equal(r->stop_token, -1);
+        memcpy(whole, r->tokens, sizeof whole);
+        for (int i = 5; i < N; i += 20) {
+            const int32_t stops[] = {whole[N - 1], whole[i]};
+            const int here = first_of(whole, N, whole[i]), last = first_of(whole, N, whole[N - 1]);
+            const int at = here < last ? here : last;
+            fr_request some = q;
+            some.n_predict = at + 1;
+            assert_int_equal(fr_session_generate(s, &some, &r, NULL), FR_OK);
+            char text[4096];
+            snprintf(text, sizeof text, "%s", r->text);
+            q.stop_tokens = stops;
+            q.n_stop_tokens = 2;
+            assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+            assert_int_equal(r->n_tokens, at + 1);
+            assert_memory_equal(r->tokens, whole, sizeof *whole * (size_t)(at + 1));
+            assert_string_equal(r->text, text); // with the token's own
+            assert_int_equal(r->stats->finish, FR_FINISH_STOP);
+            assert_int_equal(r->stop_token, whole[at]);
+            assert_int_equal(r->stopped_by, -1);
+        }
+        fr_session_close(s);
+    }
+    // An end may be one where ends are not drawn; ids lie in the vocabulary.
+    const fr_logit_bias bias = {end, 100};
+    fr_session *s = open_session(e, "none", 0);
+    q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .bias = &bias, .n_bias = 1};
+    q.stop_tokens = &end;
+    q.n_stop_tokens = 1;
+    assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
+    assert_int_equal(r->n_tokens, 1);
+    assert_int_equal(r->stop_token, end);
+    end = 1 << 30;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    assert_non_null(strstr(err.text, "stop tokens: expected token ids below"));
+    q.stop_tokens = NULL;
+    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
 static void the_listener_can_stop_it_and_the_session_goes_on(void **state) {
     (void)state;
     fr_engine *e = open_engine(NULL, 2);
@@ -714,6 +842,9 @@ int main(void) {
         cmocka_unit_test(the_host_may_round_as_it_likes),
         cmocka_unit_test(every_rule_says_what_it_promises),
         cmocka_unit_test(a_stop_string_cuts_exactly_before_it),
+        cmocka_unit_test(a_stop_string_may_name_a_control_token),
+        cmocka_unit_test(an_end_that_a_stop_string_names_is_that_string),
+        cmocka_unit_test(a_stop_token_is_the_last),
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
         cmocka_unit_test(sessions_take_turns),
         cmocka_unit_test(a_broken_model_ends_the_answer_with_a_sentence),

@@ -74,7 +74,7 @@ static void use(const fr_tokenizer *t, const char *text, size_t bytes, unsigned 
     }
     fr_stop *stop;
     const char *strings[] = {"ab", "b\n", "aab", NULL};
-    if (fr_stop_open(&stop, strings, NULL)) abort();
+    if (fr_stop_open(&stop, strings, NULL, NULL)) abort();
     char *cut = malloc(fr_stop_room(stop, n));
     (void)fr_stop_push(stop, whole, n, cut, &n_shown);
     if (n_shown > n || (n_shown && memcmp(cut, whole, n_shown))) abort();

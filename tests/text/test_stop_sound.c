@@ -14,7 +14,7 @@ static void the_check_of_stop_strings_finds_damage(void **state) {
     char out[32];
     size_t n;
     fr_stop *s;
-    assert_int_equal(fr_stop_open(&s, strings, NULL), FR_OK);
+    assert_int_equal(fr_stop_open(&s, strings, NULL, NULL), FR_OK);
     assert_false(fr_stop_push(s, "the en", 6, out, &n));
     assert_noticed(s->strings[0].matched, 3, fr_stop_is_sound(s)); // whole, and it goes on
     assert_noticed(s->strings[0].bytes, 0, fr_stop_is_sound(s));

@@ -8,17 +8,18 @@
 // - <|python_tag|> and such objects, or NAME.call(KEY=VALUE...), up to the end (Llama 3);
 // - messages with a head, <|channel|>CHANNEL<|message|>...<|end|> (harmony, of gpt-oss): the channel
 //   "analysis" is thinking, one that goes to functions.NAME a call, all else content.
-// The end of a piece that may be the beginning of a mark is held back. What looks like a call and
-// is none is content; nothing but white space around thinking and calls is lost.
+// There may be several calls between two marks. The end of a piece that may be the beginning of a
+// mark is held back, and so is what may become a call; what can be none is content at once, and marks
+// within it count. Nothing but white space around thinking and calls is lost.
 #ifndef FR_API_ANSWER_H
 #define FR_API_ANSWER_H
+#include "api/call_scan.h"
 #include "text/tokenizer.h"
-#include "json/value.h"
 
 enum { FR_API_CALLS = 32, FR_API_THOUGHTS = 16 };
 
 typedef struct fr_api_call {
-    char *name, *arguments;   // JSON text; where the model wrote a string, that, whatever it is
+    char *name, *arguments;   // a JSON object as text, whatever form the model gave it
     size_t thinking, content; // bytes of them in front of it
 } fr_api_call;
 
@@ -30,15 +31,6 @@ typedef enum fr_api_stage {
     FR_API_HEAD, // of a message of harmony
     FR_API_BODY,
 } fr_api_stage;
-
-typedef enum fr_api_form { // of a call
-    FR_API_MARKED,
-    FR_API_ALONE,
-    FR_API_BARE,
-    FR_API_FENCED,
-    FR_API_MISTRAL,
-    FR_API_TAGGED,
-} fr_api_form;
 
 typedef struct fr_api_answer {
     bool thinks, tools, json_calls; // what is looked for; calls are JSON alone
@@ -56,11 +48,13 @@ typedef struct fr_api_answer {
     int n_thoughts;
     // At work.
     fr_api_stage stage;
-    fr_api_form form; // of the call at hand
-    bool trims;       // white space is between parts
-    fr_buffer held;   // not yet told apart
-    size_t read;      // bytes of the text in front of it
-    size_t tried;     // bytes of it in which no end of the call begins
+    bool trims;        // white space is between parts
+    fr_buffer held;    // not yet told apart
+    size_t done;       // bytes in front of it that are
+    size_t read;       // bytes of the text in front of what is held
+    size_t blank;      // bytes of white space that it begins with, as far as is known
+    fr_call_scan scan; // of the call at hand
+    size_t scanned;    // bytes that were looked at as calls, all in all
     // Of a message of harmony: its body is thinking; its marks are content; some of it was read; it
     // is a call, in front of which a head of so many bytes is still held.
     bool body_thinks, body_raw, body_began;

@@ -51,14 +51,18 @@ static fr_status part(fr_buffer *to, fr_error *err) {
 }
 
 bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
-    const char *text = a->held.data, *name;
-    const size_t n = a->held.n, at = fr_find_mark(text, n, MESSAGE);
+    const char *text = fr_answer_held(a), *name;
+    const size_t n = fr_answer_left(a), most = n < MOST_HEAD ? n : MOST_HEAD;
+    const size_t found = fr_find_mark(text, most, MESSAGE), at = found < most ? found : n;
     const fr_begins is = is_head(text, n);
     a->head = 0;
     a->body_thinks = a->body_raw = a->body_began = false;
     const bool cut = is == FR_BEGINS && at == n; // says nothing
-    if (last && (cut || fr_blank(text, n) == n)) fr_answer_drop(a, n);
-    if (!a->held.n || (!last && is != FR_BEGINS_NOT && at == n)) return false;
+    if (last && (cut || fr_blank(text, n) == n)) {
+        fr_answer_drop(a, n);
+        return false;
+    }
+    if ((!last && is != FR_BEGINS_NOT && at == n)) return false;
     a->stage = FR_API_BODY;
     if (is != FR_BEGINS || at == n) { // no head
         *st = part(&a->content, err);
@@ -67,7 +71,8 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const size_t whole = at + strlen(MESSAGE);
     const bool analysis = is_analysis(text, at), calls = recipient(text, at, &name);
     if (calls && a->tools) {
-        a->head = whole;
+        fr_call_scan_begin(&a->scan, FR_API_HARMONY, NULL, 0, whole);
+        a->head = at;
         return true;
     }
     a->body_raw = calls || (analysis && !a->thinks);
@@ -84,54 +89,61 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
 
 // ---------------------------------------------------------------- bodies
 
-// Where the body ends, and the bytes of the mark there; n: it does not yet.
-static size_t body_end(const fr_api_answer *a, size_t *mark) {
-    const char *text = a->held.data;
-    const size_t n = a->held.n;
-    size_t end = n;
-    *mark = 0;
+// The mark that ends a body here, or may yet; *bytes: what of it is no part of the next head.
+static fr_begins end_at(const char *text, size_t n, size_t *bytes) {
+    fr_begins found = FR_BEGINS_NOT;
     for (int i = 0; i < N_ENDS; i++) {
-        const bool next = ENDS[i] == START; // of the next head; what begins a body was none
-        const size_t from = next && !a->body_began && !a->head && n ? 1 : a->head;
-        const size_t at = from + fr_find_mark(text + from, n - from, ENDS[i]);
-        if (at >= end) continue;
-        end = at;
-        *mark = next ? 0 : strlen(ENDS[i]);
+        const fr_begins is = fr_begins_with(text, n, ENDS[i]);
+        if (is > found) found = is;
+        if (is == FR_BEGINS) *bytes = ENDS[i] == START ? 0 : strlen(ENDS[i]);
     }
-    return end;
+    return found;
 }
 
-static bool call(fr_api_answer *a, size_t end, size_t mark, fr_error *err, fr_status *st) {
-    const char *name = NULL;
-    const size_t bytes = recipient(a->held.data, a->head, &name);
-    if (fr_answer_take_named(a, name, bytes, a->held.data + a->head, end - a->head))
-        fr_answer_drop(a, end + mark);
-    else if (!(*st = part(&a->content, err)))
-        *st = fr_answer_move(a, &a->content, end + mark, err);
-    a->stage = FR_API_HEAD;
+// Where the body ends, and the bytes of the mark there, or where a mark may begin; n: nowhere.
+static size_t body_end(const fr_api_answer *a, fr_begins *is, size_t *mark) {
+    const char *text = fr_answer_held(a);
+    const size_t n = fr_answer_left(a);
+    *mark = 0;
+    for (size_t at = 0; at < n; at++) {
+        if (text[at] != *START) continue;
+        *is = end_at(text + at, n - at, mark);
+        const bool head = !at && !a->body_began && *is == FR_BEGINS && !*mark; // which was none
+        if (*is != FR_BEGINS_NOT && !head) return at;
+    }
+    *is = FR_BEGINS_NOT;
+    return n;
+}
+
+// The body of a call is held until it is whole, or can be none.
+static bool call(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
+    const fr_call_scan *s = &a->scan;
+    const char *name = NULL, *text = fr_answer_held(a);
+    const size_t bytes = recipient(text, a->head, &name);
+    const fr_call_verdict is = fr_answer_scan(a, last);
+    if (is == FR_CALL_MAYBE) return false;
+    if (is == FR_CALL_WHOLE &&
+        fr_answer_take_named(a, name, bytes, text + s->head, s->end - s->head)) {
+        fr_answer_drop(a, s->next);
+        a->stage = FR_API_HEAD;
+        return true;
+    }
+    a->head = 0;
+    a->body_raw = true;
+    if (!(*st = part(&a->content, err))) *st = fr_answer_move(a, &a->content, s->head, err);
     return !*st;
 }
 
-// Bytes that may begin a mark.
-static size_t held_back(const fr_api_answer *a) {
-    size_t most = 0;
-    for (int i = 0; i < N_ENDS; i++) {
-        const size_t n = fr_begun_mark(a->held.data, a->held.n, ENDS[i]);
-        if (n > most) most = n;
-    }
-    return most;
-}
-
 bool fr_answer_body(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
+    if (a->head) return call(a, last, err, st);
+    fr_begins is;
     size_t mark;
-    const size_t end = body_end(a, &mark);
-    const bool ends = end < a->held.n;
-    if (a->head) return (ends || last) && call(a, end, mark, err, st);
-    const size_t more = ends ? end : a->held.n - (last ? 0 : held_back(a));
+    const size_t end = body_end(a, &is, &mark);
+    const size_t more = last && is != FR_BEGINS ? fr_answer_left(a) : end;
     if ((*st = fr_answer_move(a, a->body_thinks ? &a->thinking : &a->content, more, err)))
         return false;
     a->body_began |= more > 0;
-    if (!ends) return false;
+    if (is != FR_BEGINS) return false;
     if (a->body_raw)
         *st = fr_answer_move(a, &a->content, mark, err);
     else

@@ -21,7 +21,7 @@ typedef struct example {
     bool thinks, open, tools;
     const char *chat_template;
     const char *thinking, *content;
-    const char *calls[3][2]; // name, arguments
+    const char *calls[4][2]; // name, arguments
 } example;
 
 static const example examples[] = {
@@ -377,9 +377,343 @@ static const example examples[] = {
      "",
      "<|channel|>analysis to=functions.see<|message|>{}<|end|>",
      {{0}}},
+    // What models write instead of an object.
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": null}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{}"}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": null, \"parameters\": {\"a\": "
+     "1}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{\"a\":1}"}}},
+    // Line breaks and keys as JSON does not have them.
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"x\ny\t\\n\"}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{\"a\":\"x\\ny\\t\\n\"}"}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"a\": 2}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{\"a\":2}"}}},
+    {"<tool_call>\n{\"name\": \"g\", \"name\": \"f\", \"arguments\": {}, \"arguments\": {\"a\": "
+     "1}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{\"a\":1}"}}},
+    // Arguments in a string.
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": \\\"x\\\"}\"}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{\"a\":\"x\"}"}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": \" \"}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{}"}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": \"null\"}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{}"}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": \"hello\"}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": \"hello\"}\n</tool_call>",
+     {{0}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": \"[1]\"}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": \"[1]\"}\n</tool_call>",
+     {{0}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": [1]}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": [1]}\n</tool_call>",
+     {{0}}},
+    {"<tool_call>\n{\"name\": \"\", \"arguments\": {}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "<tool_call>\n{\"name\": \"\", \"arguments\": {}}\n</tool_call>",
+     {{0}}},
+    // Several calls between two marks.
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n{\"name\": \"f\", \"arguments\": "
+     "{\"a\": 2}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{\"a\":1}"}, {"f", "{\"a\":2}"}}},
+    {"<tool_call>{\"name\": \"f\", \"arguments\": {}}{\"name\": \"g\", \"arguments\": {}}, "
+     "{\"name\": \"h\", \"arguments\": {}}</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{}"}, {"g", "{}"}, {"h", "{}"}}},
+    {"<tool_call>\n[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": "
+     "{}}]\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{}"}, {"g", "{}"}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n{\"nom\": 1}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n{\"nom\": 1}\n</tool_call>",
+     {{0}}},
+    {"```json\n{\"name\": \"f\", \"arguments\": {}}\n{\"name\": \"g\", \"arguments\": "
+     "{}}\n```\nDone.",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "Done.",
+     {{"f", "{}"}, {"g", "{}"}}},
+    // A mark that is mentioned, or whose call is broken, and a call after it.
+    {"I will use <tool_call> now:\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": "
+     "1}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "I will use <tool_call> now:\n",
+     {{"f", "{\"a\":1}"}}},
+    {"`<tool_call>{\"name\"`: <tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "`<tool_call>{\"name\"`: ",
+     {{"f", "{}"}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": "
+     "\"x}}\n</tool_call>\nAgain:\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": "
+     "\"x\"}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"x}}\n</tool_call>\nAgain:\n",
+     {{"f", "{\"a\":\"x\"}"}}},
+    {"<tool_call>\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "<tool_call>\n",
+     {{"f", "{}"}}},
+    // An end mark that is missing, or cut off.
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n<tool_call>\n{\"name\": \"g\", "
+     "\"arguments\": {}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{}"}, {"g", "{}"}}},
+    {"<tool_call>{\"name\": \"f\", \"arguments\": {}}\n</tool",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{}"}}},
+    // Marks in arguments.
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"<tool_call> {} "
+     "</tool_call>\"}}\n</tool_call>",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "",
+     {{"f", "{\"a\":\"<tool_call> {} </tool_call>\"}"}}},
+    // White space in front of what is no call.
+    {"\n<tool_call> begins a call.",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "\n<tool_call> begins a call.",
+     {{0}}},
+    {"<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>\n\n<tool_call> began it.",
+     false,
+     false,
+     true,
+     HERMES,
+     "",
+     "<tool_call> began it.",
+     {{"f", "{}"}}},
+    // The same in other forms.
+    {"[TOOL_CALLS] is a mark. [TOOL_CALLS]f{\"a\": \"x\ny\", \"a\": \"z\"}",
+     false,
+     false,
+     true,
+     MISTRAL,
+     "",
+     "[TOOL_CALLS] is a mark. ",
+     {{"f", "{\"a\":\"z\"}"}}},
+    {"[TOOL_CALLS]f[ARGS]null[TOOL_CALLS]{\"name\": \"g\", \"arguments\": \"{}\"}",
+     false,
+     false,
+     true,
+     MISTRAL,
+     "",
+     "",
+     {{"f", "{}"}, {"g", "{}"}}},
+    {"[TOOL_CALLS][{\"name\": \"f\", \"arguments\": null}, {\"name\": \"g\", \"arguments\": "
+     "{\"a\": \"\n\"}}]",
+     false,
+     false,
+     true,
+     MISTRAL,
+     "",
+     "",
+     {{"f", "{}"}, {"g", "{\"a\":\"\\n\"}"}}},
+    {"Use <|python_tag|>print(1)<|python_tag|>{\"name\": \"f\", \"arguments\": null}",
+     false,
+     false,
+     true,
+     LLAMA,
+     "",
+     "Use <|python_tag|>print(1)",
+     {{"f", "{}"}}},
+    {"<|python_tag|>f.call(a=\"x\ny\")<|python_tag|>g.call()",
+     false,
+     false,
+     true,
+     LLAMA,
+     "",
+     "",
+     {{"f", "{\"a\":\"x\\ny\"}"}, {"g", "{}"}}},
+    {"{\"type\": \"function\", \"name\": \"f\", \"parameters\": null}",
+     false,
+     false,
+     true,
+     LLAMA,
+     "",
+     "",
+     {{"f", "{}"}}},
+    {"{\"name\": \"f\", \"parameters\": \"hello\"}",
+     false,
+     false,
+     true,
+     LLAMA,
+     "",
+     "{\"name\": \"f\", \"parameters\": \"hello\"}",
+     {{0}}},
+    {"<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \"x\ny<|end|>\", "
+     "\"b\": 1, \"b\": 2}<|call|>",
+     false,
+     false,
+     true,
+     HARMONY,
+     "",
+     "",
+     {{"f", "{\"a\":\"x\\ny<|end|>\",\"b\":2}"}}},
+    {"<|channel|>commentary to=functions.f <|constrain|>json<|message|>null<|call|>",
+     false,
+     false,
+     true,
+     HARMONY,
+     "",
+     "",
+     {{"f", "{}"}}},
+    {"<|channel|>commentary to=functions.f <|constrain|>json<|message|><|call|>",
+     false,
+     false,
+     true,
+     HARMONY,
+     "",
+     "",
+     {{"f", "{}"}}},
+    {"<|channel|>commentary to=functions.f <|constrain|>json<|message|>\"hello\"<|call|>",
+     false,
+     false,
+     true,
+     HARMONY,
+     "",
+     "<|channel|>commentary to=functions.f <|constrain|>json<|message|>\"hello\"<|call|>",
+     {{0}}},
+    {"<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \"x}<|call|>",
+     false,
+     false,
+     true,
+     HARMONY,
+     "",
+     "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": \"x}<|call|>",
+     {{0}}},
     {"a < b <tool", false, false, true, HERMES, "", "a < b <tool", {{0}}},
     {"", true, false, true, HERMES, "", "", {{0}}},
 };
+
+// Arguments are a JSON object, of which clients make what they want.
+static void expect_object(const char *arguments) {
+    fr_error err;
+    json_t *object = fr_json_load(arguments, strlen(arguments), &err);
+    if (!json_is_object(object)) fail_msg("arguments %s", arguments);
+    json_decref(object);
+}
 
 static void expect(const example *e, const fr_api_answer *a) {
     const fr_buffer *t = &a->thinking, *c = &a->content;
@@ -389,9 +723,10 @@ static void expect(const example *e, const fr_api_answer *a) {
         fail_msg("%s: content %.*s", e->text, (int)c->n, c->data);
     int n = 0;
     for (; e->calls[n][0]; n++) {
-        assert_true(n < a->n_calls);
+        if (n >= a->n_calls) fail_msg("%s: %d calls", e->text, n);
         assert_string_equal(a->call[n].name, e->calls[n][0]);
         assert_string_equal(a->call[n].arguments, e->calls[n][1]);
+        expect_object(a->call[n].arguments);
     }
     assert_int_equal(n, a->n_calls);
     assert_int_equal(a->held.n, 0);
@@ -439,6 +774,92 @@ static void content_is_not_held_back_for_nothing(void **state) {
     assert_int_equal(fr_api_answer_push(&a, "day>", 4, &err), FR_OK);
     assert_int_equal(a.content.n, 15);
     fr_api_answer_close(&a);
+}
+
+// Once it can be no call it is content, from its mark on: never more is held back than the bytes up to
+// the one that tells, whatever follows.
+static void what_can_be_no_call_is_given_at_once(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *chat_template;
+        size_t held; // at most
+    } cases[] = {
+        {"Models write <tool_call> and then JSON. This is a long answer, which goes on.", HERMES,
+         12},
+        {"<tool_call>\n<function=f> as others do, and so on, and so on, and so on.", HERMES, 12},
+        {"<tool_call>{name, arguments}</tool_call> is the form, and so on, and on.", HERMES, 12},
+        {"<tool_call>{\"name\": 5, \"arguments\": \"and so on and so on\"}", HERMES, 20},
+        {"<tool_call>{\"name\": \"f\", \"arguments\": [1, 2, 3, 4, 5, 6, 7, 8]}", HERMES, 38},
+        {"<tool_call>{\"nom\": 1}\nand so on, and so on, and so on", HERMES, 20},
+        {"<tool_call>{\"name\": \"f\"} and so on, and so on, and so on", HERMES, 25},
+        {"<tool_call>{\"name\": \"f\"}</tool> and so on, and so on, and so on", HERMES, 31},
+        {"{\"names\": [\"and\", \"so\", \"on\", \"and\", \"so\", \"on\"]}", HERMES, 8},
+        {"{\"title\": \"and so on and so on and so on\"}", LLAMA, 8},
+        {"{\"name\": \"Alice\", \"age\": 30, \"and\": \"so on and so on\"}", LLAMA, 15},
+        {"{{ a }} and so on, and so on, and so on", LLAMA, 3},
+        {"```json\n[1, 2, 3, 4, 5, 6, 7, 8]\n```\nand so on, and so on", HERMES, 9},
+        {"```json\n{\"name\": \"Ann\", \"and\": \"so on and so on\"}\n```", HERMES, 21},
+        {"[TOOL_CALLS] is a mark, and so on, and so on, and so on", MISTRAL, 16},
+        {"[TOOL_CALLS]f[ARGS] and so on, and so on, and so on", MISTRAL, 20},
+        {"<|python_tag|>print(\"and so on, and so on, and so on\")", LLAMA, 19},
+        {"<|python_tag|>f.call(a=and so on, and so on, and so on", LLAMA, 27},
+        {"<|channel|>commentary to=functions.see<|message|>I see <what> there is, and so on",
+         HARMONY, 49},
+        {"<|channel|>commentary to=functions.see<|message|>{} and so on, and so on", HARMONY, 52},
+    };
+    json_t *tools =
+        json_pack("[{s:{s:s}}, {s:{s:s}}]", "function", "name", "f", "function", "name", "see");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_api_answer a;
+        fr_error err;
+        fr_api_answer_open(&a, true, false, true, cases[i].chat_template);
+        a.offered = tools;
+        for (const char *at = cases[i].text; *at; at++) {
+            assert_int_equal(fr_api_answer_push(&a, at, 1, &err), FR_OK);
+            if (a.held.n > cases[i].held) fail_msg("%s: %zu bytes held", cases[i].text, a.held.n);
+        }
+        if (a.held.n > 1) fail_msg("%s: %zu bytes held at its end", cases[i].text, a.held.n);
+        assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);
+        assert_int_equal(a.n_calls, 0);
+        assert_int_equal(a.content.n, strlen(cases[i].text));
+        assert_memory_equal(a.content.data, cases[i].text, a.content.n);
+        fr_api_answer_close(&a);
+    }
+    json_decref(tools);
+}
+
+// However often a mark comes, no byte is looked at as a call more than a few times.
+static void the_work_grows_with_the_text(void **state) {
+    (void)state;
+    static const char *const parts[] = {"<tool_call>",
+                                        "<tool_call>{\"",
+                                        "<tool_call>{\"a\":\"",
+                                        "<tool_call>{\"name\":\"f",
+                                        "<tool_call>{\"a\":[\"\",\"",
+                                        "<|python_tag|>f.call(a=\"",
+                                        "<|python_tag|>f.call(a='\",b='",
+                                        "<tool_call>{\"a\":\"<|python_tag|>f.call(a='\",\"b\":\"'",
+                                        "[TOOL_CALLS]f{\"a\":\"",
+                                        "[TOOL_CALLS]f[ARGS]{\"a\":{\"b\":\"<tool_call>{\"c\":\"",
+                                        "<tool_call>{\"name\":\"f\"}",
+                                        "[TOOL_CALLS]f{}",
+                                        "\n"};
+    enum { BYTES = 20000 };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (size_t piece = 1; piece <= BYTES; piece *= BYTES) {
+            char text[BYTES];
+            for (size_t at = 0; at < BYTES; at++)
+                text[at] = parts[i][at % strlen(parts[i])];
+            fr_api_answer a;
+            fr_error err;
+            fr_api_answer_open(&a, true, false, true, NULL);
+            for (size_t at = 0; at < BYTES; at += piece)
+                assert_int_equal(fr_api_answer_push(&a, text + at, piece, &err), FR_OK);
+            assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);
+            if (a.scanned > 3 * BYTES) fail_msg("%s: %zu bytes scanned", parts[i], a.scanned);
+            fr_api_answer_close(&a);
+        }
+    }
 }
 
 // Bytes of thinking, its marks among them, wherever the text is cut.
@@ -529,6 +950,8 @@ static void json_without_a_mark_calls_tools_alone(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(any_cut_gives_the_same),
                                        cmocka_unit_test(content_is_not_held_back_for_nothing),
+                                       cmocka_unit_test(what_can_be_no_call_is_given_at_once),
+                                       cmocka_unit_test(the_work_grows_with_the_text),
                                        cmocka_unit_test(thinking_has_a_place_in_the_text),
                                        cmocka_unit_test(one_call_is_the_first),
                                        cmocka_unit_test(json_without_a_mark_calls_tools_alone)};

@@ -1,7 +1,7 @@
 #include "text/fim.h"
 #include <string.h>
 
-enum { NAMES = 5 };
+enum { NAMES = 9 };
 
 static int32_t find(const fr_vocab *v, const char *const names[NAMES]) {
     for (int i = 0; i < NAMES && names[i]; i++) {
@@ -11,19 +11,24 @@ static int32_t find(const fr_vocab *v, const char *const names[NAMES]) {
     return -1;
 }
 
+// Code Llama's have a space in front, which only SentencePiece's vocabularies write as U+2581.
 void fr_fim_find(const fr_vocab *v, fr_special_ids *ids) {
     const struct {
         int32_t *id;
         const char *names[NAMES];
     } table[] = {
         {&ids->fim_prefix,
-         {"<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<｜fim▁begin｜>", "<PRE>"}},
+         {"<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<｜fim▁begin｜>", "<PRE>", " <PRE>",
+          "▁<PRE>", "<|code_prefix|>", "<|prefix|>"}},
         {&ids->fim_suffix,
-         {"<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<｜fim▁hole｜>", "<SUF>"}},
+         {"<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<｜fim▁hole｜>", "<SUF>", " <SUF>",
+          "▁<SUF>", "<|code_suffix|>", "<|suffix|>"}},
         {&ids->fim_middle,
-         {"<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<｜fim▁end｜>", "<MID>"}},
-        {&ids->fim_pad, {"<|fim_pad|>", "<fim_pad>", "<fim-pad>"}},
-        {&ids->fim_repository, {"<|repo_name|>", "<repo_name>", "<reponame>"}},
+         {"<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<｜fim▁end｜>", "<MID>", " <MID>",
+          "▁<MID>", "<|code_middle|>", "<|middle|>"}},
+        {&ids->fim_pad, {"<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>", "[PAD]"}},
+        {&ids->fim_repository,
+         {"<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<reponame>", "<fim-repo>", "<REPO>"}},
         {&ids->fim_file, {"<|file_sep|>", "<file_sep>"}},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)

@@ -22,6 +22,8 @@ static const char *const end_names[] = {
     "<|EOT|>",
     "<end_of_turn>",
     "<EOT>",
+    " <EOT>", // Code Llama's
+    "▁<EOT>",
     "<eos>",
     "</s>",
     "<｜end▁of▁sentence｜>",
@@ -63,6 +65,23 @@ static void mark_ends(fr_tokenizer *t) {
     take_back_marks(&t->vocab);
 }
 
+// Between the files of a repository: what stands after such a token is another file. Ids that the
+// model file names count whatever they look like.
+static void mark_file_ends(fr_tokenizer *t, const fr_special_ids *named) {
+    const fr_special_ids *s = &t->special;
+    const int32_t ids[][2] = {{s->fim_pad, named->fim_pad},
+                              {s->fim_repository, named->fim_repository},
+                              {s->fim_file, named->fim_file}};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        const int32_t id = ids[i][0];
+        if (id < 0) continue;
+        const fr_token_type type = fr_vocab_type(&t->vocab, id);
+        if (ids[i][1] >= 0 || type == FR_TOKEN_CONTROL ||
+            (type == FR_TOKEN_USER && is_mark(&t->vocab, id)))
+            mark_end(t, id);
+    }
+}
+
 // *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent.
 static fr_status read_id(const fr_tokenizer *t, const fr_gguf *file, const char *key,
                          int32_t missing, int32_t *id, fr_error *err) {
@@ -82,6 +101,23 @@ static fr_status read_id(const fr_tokenizer *t, const fr_gguf *file, const char 
                        value);
     *id = (int32_t)value;
     return FR_OK;
+}
+
+// A list of ends, as Ollama writes it; ids that there are none of are passed over. Where no key names
+// the one that ends a text, it is the first.
+static fr_status read_ends(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
+    const fr_gguf_kv *list = NULL;
+    bool first = !fr_gguf_find(file, "tokenizer.ggml.eos_token_id");
+    const fr_status st =
+        fr_gguf_opt_array(file, "tokenizer.ggml.eos_token_ids", FR_GGUF_INTS, &list, err);
+    for (uint64_t i = 0; list && i < list->count; i++) {
+        const int64_t id = fr_gguf_item_i64(list, i);
+        if (id < 0 || id >= t->vocab.n) continue;
+        if (first) t->special.eos = (int32_t)id;
+        first = false;
+        mark_end(t, (int32_t)id);
+    }
+    return st;
 }
 
 static fr_status read_special(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
@@ -107,6 +143,7 @@ static fr_status read_special(fr_tokenizer *t, const fr_gguf *file, fr_error *er
     fr_status st = FR_OK;
     for (size_t i = 0; !st && i < sizeof ids / sizeof ids[0]; i++)
         st = read_id(t, file, ids[i].key, ids[i].missing, ids[i].id, err);
+    if (!st) st = read_ends(t, file, err);
     if (st) return st;
     s->add_bos = spm || fr_presplit_adds_bos(t->presplit);
     s->add_space_prefix = spm;
@@ -189,9 +226,11 @@ fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *e
         fr_tokenizer_close(t);
         return st;
     }
+    const fr_special_ids named = t->special;
     mark_rstrip(t, file);
     mark_ends(t);
     fr_fim_find(&t->vocab, &t->special);
+    mark_file_ends(t, &named);
     *out = t;
     return FR_OK;
 }

@@ -20,6 +20,9 @@ typedef struct made_vocab {
     int n_merges;
     int64_t bos, eos, eot, unknown; // -1: no key
     int add_space_prefix;           // -1: no key
+    int32_t ends[4];                // [n_ends] Ollama's key; none: no key
+    int n_ends;
+    uint32_t fim_file; // 0: no key
 } made_vocab;
 
 static inline int made_add(made_vocab *v, const char *spelling, int type, float score) {
@@ -96,6 +99,9 @@ static inline void made_write(const made_vocab *v, fr_gguf_writer *w) {
     if (v->eot >= 0) fr_gguf_writer_u32(w, "tokenizer.ggml.eot_token_id", (uint32_t)v->eot);
     if (v->unknown >= 0)
         fr_gguf_writer_u32(w, "tokenizer.ggml.unknown_token_id", (uint32_t)v->unknown);
+    if (v->n_ends)
+        fr_gguf_writer_i32_array(w, "tokenizer.ggml.eos_token_ids", v->ends, (size_t)v->n_ends);
+    if (v->fim_file) fr_gguf_writer_u32(w, "tokenizer.ggml.fim_sep_token_id", v->fim_file);
     if (v->add_space_prefix >= 0)
         fr_gguf_writer_bool(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
 }

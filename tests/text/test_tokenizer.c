@@ -369,6 +369,106 @@ static void open_refuses_what_it_cannot_do_right(void **state) {
     refuses(&v, FR_EDATA, "tokenizer.ggml.tokens");
 }
 
+// What stands after such a token is another file; nothing that merely looks like one ends a text.
+static void tokens_between_files_end_a_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *spelling;
+        fr_token_type type;
+        bool spm, ends;
+    } cases[] = {
+        {"<|file_sep|>", FR_TOKEN_CONTROL, false, true},
+        {"<|file_sep|>", FR_TOKEN_USER, false, true},
+        {"<|file_sep|>", FR_TOKEN_NORMAL, false, false},
+        {"<file_sep>", FR_TOKEN_CONTROL, false, true},
+        {"<file_sep>", FR_TOKEN_USER, false, false}, // a tag that somebody writes
+        {"<|repo_name|>", FR_TOKEN_CONTROL, false, true},
+        {"<|fim_repo|>", FR_TOKEN_CONTROL, false, true},
+        {"<reponame>", FR_TOKEN_CONTROL, false, true},
+        {"<|fim_pad|>", FR_TOKEN_CONTROL, false, true},
+        {"<fim-pad>", FR_TOKEN_CONTROL, false, true},
+        {"<PAD>", FR_TOKEN_CONTROL, true, true},
+        {"▁<EOT>", FR_TOKEN_CONTROL, true, true}, // Code Llama's
+        {"▁<EOT>", FR_TOKEN_CONTROL, false, true},
+        {"▁<EOT>", FR_TOKEN_NORMAL, true, false},
+        {"▁<MID>", FR_TOKEN_CONTROL, true, false},
+        {"<|fim_middle|>", FR_TOKEN_CONTROL, false, false},
+        {"<|im_start|>", FR_TOKEN_CONTROL, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made_vocab v;
+        if (cases[i].spm)
+            made_spm(&v, true);
+        else
+            made_bpe_bytes(&v);
+        const int id = made_add(&v, cases[i].spelling, (int)cases[i].type, 0);
+        fr_tokenizer *t = open_made(&v);
+        if (fr_token_is_end(t, id) != cases[i].ends) fail_msg("%s", cases[i].spelling);
+        fr_tokenizer_close(t);
+    }
+}
+
+static void a_token_between_files_that_a_key_names_ends_a_text(void **state) {
+    (void)state;
+    made_vocab v;
+    made_bpe_bytes(&v);
+    v.fim_file = (uint32_t)made_add(&v, "<another>", FR_TOKEN_USER, 0);
+    fr_tokenizer *t = open_made(&v);
+    assert_int_equal(fr_tokenizer_special(t)->fim_file, v.fim_file);
+    assert_true(fr_token_is_end(t, (int32_t)v.fim_file));
+    fr_tokenizer_close(t);
+}
+
+static void tokens_for_the_middle_have_many_names(void **state) {
+    (void)state;
+    static const char *const names[][3] = {
+        {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"},
+        {"<fim-prefix>", "<fim-suffix>", "<fim-middle>"},
+        {"<PRE>", "<SUF>", "<MID>"},
+        {"▁<PRE>", "▁<SUF>", "▁<MID>"},
+        {"<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"},
+        {"<|prefix|>", "<|suffix|>", "<|middle|>"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int spm = 0; spm < 2; spm++) {
+            made_vocab v;
+            if (spm)
+                made_spm(&v, true);
+            else
+                made_bpe_bytes(&v);
+            const int first = v.n;
+            for (int k = 0; k < 3; k++)
+                made_add(&v, names[i][k], FR_TOKEN_CONTROL, 0);
+            fr_tokenizer *t = open_made(&v);
+            const fr_special_ids *s = fr_tokenizer_special(t);
+            assert_int_equal(s->fim_prefix, first);
+            assert_int_equal(s->fim_suffix, first + 1);
+            assert_int_equal(s->fim_middle, first + 2);
+            fr_tokenizer_close(t);
+        }
+}
+
+// Ollama's key. Ids that there are none of are passed over.
+static void a_file_may_list_several_ends(void **state) {
+    (void)state;
+    made_vocab v;
+    made_spm(&v, true);
+    const int end = made_add(&v, "<|my_end|>", FR_TOKEN_CONTROL, 0);
+    const int other = made_add(&v, "<|my_other|>", FR_TOKEN_CONTROL, 0);
+    v.ends[0] = -1;
+    v.ends[1] = v.n;
+    v.ends[2] = end;
+    v.ends[3] = 2;
+    v.n_ends = 4;
+    for (int named = 0; named < 2; named++) {
+        v.eos = named ? 2 : -1;
+        fr_tokenizer *t = open_made(&v);
+        assert_true(fr_token_is_end(t, end) && fr_token_is_end(t, 2));
+        assert_false(fr_token_is_end(t, other) || fr_token_is_end(t, 0));
+        assert_int_equal(fr_tokenizer_special(t)->eos, named ? 2 : end);
+        fr_tokenizer_close(t);
+    }
+}
+
 static void an_id_of_minus_one_means_none(void **state) {
     (void)state;
     made_vocab v = hello_vocab();
@@ -581,6 +681,10 @@ int main(void) {
         cmocka_unit_test(encode_appends_and_decode_refuses_unknown_ids),
         cmocka_unit_test(open_refuses_what_it_cannot_do_right),
         cmocka_unit_test(an_id_of_minus_one_means_none),
+        cmocka_unit_test(tokens_between_files_end_a_text),
+        cmocka_unit_test(a_token_between_files_that_a_key_names_ends_a_text),
+        cmocka_unit_test(tokens_for_the_middle_have_many_names),
+        cmocka_unit_test(a_file_may_list_several_ends),
         cmocka_unit_test(spm_merges_the_highest_score_first),
         cmocka_unit_test(spm_puts_a_space_in_front_and_takes_it_away),
         cmocka_unit_test(an_answer_is_what_its_tokens_show),

@@ -28,13 +28,10 @@ static json_t *message(const fr_ask *ask, json_t *content, const char *reason, c
                      (json_int_t)ask->request.sampling.seed);
 }
 
-// The arguments as the model wrote them, which may be anything.
+// The arguments, which are an object.
 static json_t *input_of(const fr_api_call *call) {
     fr_error never;
-    json_t *input = fr_json_load(call->arguments, strlen(call->arguments), &never);
-    if (json_is_object(input)) return input;
-    json_decref(input);
-    return json_object();
+    return fr_json_load(call->arguments, strlen(call->arguments), &never);
 }
 
 static json_t *call_of(const fr_ask *ask, const fr_choice *c, int i, bool filled) {
@@ -98,16 +95,6 @@ static void add_delta(const fr_choice *c, const char *type, const char *member, 
                                     "index", c->n_block, "delta", "type", type, member, text));
 }
 
-// A call's arguments, which clients read as JSON: an object, as in the whole answer.
-static json_t *input_text(const fr_api_call *call) {
-    json_t *input = input_of(call);
-    char *compact = fr_json_compact(input);
-    json_t *text = json_string(compact ? compact : "{}");
-    free(compact);
-    json_decref(input);
-    return text;
-}
-
 static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *events) {
     (void)ask;
     if (c->block == FR_BLOCK_THINKING) {
@@ -116,8 +103,8 @@ static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *
         add_delta(c, "text_delta", "text", text, events);
     } else {
         json_decref(text);
-        add_delta(c, "input_json_delta", "partial_json", input_text(&c->answer.call[c->call]),
-                  events);
+        add_delta(c, "input_json_delta", "partial_json",
+                  json_string(c->answer.call[c->call].arguments), events);
     }
 }
 

@@ -74,6 +74,15 @@ static kind kind_of(const fr_error *err) {
     }
 }
 
+// In Anthropic's words, by which clients know that a conversation has to become shorter.
+static void reply_anthropics_too_long(fr_exchange *x, size_t n_prompt, bool at_least, int n_ctx) {
+    const int most = n_prompt > (size_t)n_ctx ? n_ctx : n_ctx - 1; // an answer needs one
+    char text[160];
+    snprintf(text, sizeof text, "prompt is too long: %s%zu tokens > %d maximum",
+             at_least ? "at least " : "", n_prompt, most);
+    fr_reply_error(x, 400, "invalid_request_error", text);
+}
+
 void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool at_least,
                        int n_ctx) {
     char text[160];
@@ -85,7 +94,7 @@ void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool 
                               "n_prompt_tokens", (json_int_t)n_prompt, "n_ctx", n_ctx);
     if (is_anthropics(x)) {
         json_decref(error);
-        fr_reply_error(x, 400, "invalid_request_error", text);
+        reply_anthropics_too_long(x, n_prompt, at_least, n_ctx);
     } else {
         fr_reply_json(x, 400, json_pack("{s:o}", "error", error));
     }

@@ -101,23 +101,32 @@ static void responses_repeat_what_was_asked(void **state) {
     assert_non_null(strstr(reply, deep));
 }
 
-// A call of these arguments, a JSON text or an object, in a whole answer of Anthropic's.
+// An answer that is a call of these arguments, a JSON text or an object.
+static void call_with(fr_api_answer *a, const json_t *arguments) {
+    json_t *call = json_pack("{s:s, s:O}", "name", "f", "arguments", arguments);
+    char *json = fr_json_compact(call), *said;
+    fr_error err;
+    assert_true(asprintf(&said, "<tool_call>%s</tool_call>", json) > 0);
+    fr_api_answer_open(a, false, false, true, NULL);
+    assert_int_equal(fr_api_answer_push(a, said, strlen(said), &err), FR_OK);
+    assert_int_equal(fr_api_answer_finish(a, &err), FR_OK);
+    free(json), free(said);
+    json_decref(call);
+}
+
+// In a whole answer of Anthropic's.
 static void expect_input(const json_t *arguments, const char *right) {
     fr_choice c = {.told = {.end = FR_JOB_STOP, .stopped_by = -1}};
     const fr_ask asked = {.server = &server, .choice = &c, .n = 1, .request = {.n = 1}};
-    json_t *call = json_pack("{s:s, s:O}", "name", "f", "arguments", arguments);
-    char *json = fr_json_compact(call), *said, found[600], *whole;
-    fr_error err;
-    assert_true(asprintf(&said, "<tool_call>%s</tool_call>", json) > 0);
-    fr_api_answer_open(&c.answer, false, false, true, NULL);
-    assert_int_equal(fr_api_answer_push(&c.answer, said, strlen(said), &err), FR_OK);
-    assert_int_equal(fr_api_answer_finish(&c.answer, &err), FR_OK);
+    char found[600], *whole;
+    call_with(&c.answer, arguments);
     assert_int_equal(c.answer.n_calls, 1);
+    assert_string_equal(c.answer.call[0].arguments, right); // as OpenAI's have it
     json_t *document = fr_dialect_anthropic.whole(&asked);
     whole = fr_json_compact(document);
     snprintf(found, sizeof found, "\"name\":\"f\",\"input\":%s}]", right);
     if (!strstr(whole, found)) fail_msg("expected %s, found %s", found, whole);
-    free(json), free(said), free(whole);
+    free(whole);
     json_decref(document);
     // As a stream it is the same text, in one piece.
     c.thought = c.said = 0;
@@ -134,23 +143,35 @@ static void expect_input(const json_t *arguments, const char *right) {
     }
     assert_int_equal(n_pieces, 1);
     json_decref(events);
-    json_decref(call);
     fr_api_answer_close(&c.answer);
 }
 
-// Whole numbers keep their digits; what is no object, or nested too deep for a connection's stack,
-// becomes an empty one.
+static void expect_no_call(const json_t *arguments) {
+    fr_api_answer a;
+    call_with(&a, arguments);
+    assert_int_equal(a.n_calls, 0);
+    assert_non_null(strstr(a.content.data, "<tool_call>{\"name\":\"f\""));
+    fr_api_answer_close(&a);
+}
+
+// Whole numbers keep their digits; what is no object, or nested too deep for a connection's stack, is
+// no call.
 static void calls_have_the_arguments_that_the_model_wrote(void **state) {
     (void)state;
     static const char *const texts[][2] = {
         {"{\"a\":1234567890123456789}", "{\"a\":1234567890123456789}"},
         {"{\"a\":99999999999999999999}", "{\"a\":99999999999999999999}"},
         {"\"{\\\"a\\\":99999999999999999999}\"", "{\"a\":99999999999999999999}"},
-        {"\"[1]\"", "{}"},
-        {"\"no JSON\"", "{}"}};
+        {"\" \"", "{}"},
+        {"null", "{}"},
+        {"\"[1]\"", NULL},
+        {"\"no JSON\"", NULL}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         json_t *arguments = fr_json_load(texts[i][0], strlen(texts[i][0]), NULL);
-        expect_input(arguments, texts[i][1]);
+        if (texts[i][1])
+            expect_input(arguments, texts[i][1]);
+        else
+            expect_no_call(arguments);
         json_decref(arguments);
     }
     enum { DEEP = 2000 };
@@ -160,7 +181,7 @@ static void calls_have_the_arguments_that_the_model_wrote(void **state) {
     strcpy(deep + 5 * DEEP, "1");
     memset(deep + 5 * DEEP + 1, '}', DEEP);
     json_t *arguments = json_stringn(deep, sizeof deep - 1);
-    expect_input(arguments, "{}");
+    expect_no_call(arguments);
     json_decref(arguments);
 }
 
@@ -283,9 +304,41 @@ static void a_response_of_nothing_is_an_empty_message(void **state) {
     assert_int_equal(of_events("response.output_text.delta", NULL, "type", found, sizeof found), 0);
 }
 
+// Clients know by these words that a conversation has to become shorter.
+static void anthropics_say_that_a_prompt_is_too_long(void **state) {
+    (void)state;
+    char body[MOST_BODY], words[80], content[CTX + 64];
+    json_t *root = answer("/v1/messages/count_tokens",
+                          "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}");
+    const int around = (int)json_integer_value(json_object_get(root, "input_tokens"));
+    json_decref(root);
+    for (int more = -1; more < 3; more++) { // tokens beyond the context; a byte is one at most
+        memset(content, 0, sizeof content);
+        int n = 0;
+        for (int i = 0; i < CTX + more - around; i++)
+            content[i] = (char)('b' + i * 7 % 23);
+        snprintf(body, sizeof body,
+                 "{\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":\"%s\"}]}",
+                 content);
+        root = answer("/v1/messages/count_tokens", body);
+        n = (int)json_integer_value(json_object_get(root, "input_tokens"));
+        json_decref(root);
+        assert_int_equal(n, CTX + more);
+        if (n < CTX) {
+            json_decref(answer("/v1/messages", body));
+            continue;
+        }
+        snprintf(words, sizeof words, "\"prompt is too long: %d tokens > %d maximum\"", n,
+                 n > CTX ? CTX : CTX - 1);
+        expect_error("/v1/messages", body, 400, "invalid_request_error", "");
+        if (!strstr(reply, words)) fail_msg("expected %s, found %s", words, reply);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(anthropics_messages_are_answered),
+        cmocka_unit_test(anthropics_say_that_a_prompt_is_too_long),
         cmocka_unit_test(a_conversation_of_nothing_is_answered),
         cmocka_unit_test(a_stop_string_is_told),
         cmocka_unit_test(responses_are_answered),

@@ -205,6 +205,8 @@ static void other_names_of_paths_answer_too(void **state) {
         {"POST", "/v1/responses", "/responses", "{\"input\":\"abc\"," SETTINGS "}", "seed"},
         {"POST", "/v1/chat/completions/input_tokens", "/chat/completions/input_tokens", CHAT "}",
          "input_tokens"},
+        {"POST", "/v1/responses/input_tokens", "/responses/input_tokens", "{\"input\":\"abc\"}",
+         "input_tokens"},
         {"GET", "/v1/models", "/models", "", "data"},
         {"GET", "/v1/health", "/health", "", "status"}};
     for (size_t i = 0; i < sizeof twins / sizeof *twins; i++) {
@@ -218,8 +220,10 @@ static void other_names_of_paths_answer_too(void **state) {
         json_decref(right);
         json_decref(found);
     }
-    static const char *const absent[] = {"/embedding", "/embeddings", "/v1/embeddings", "/rerank",
-                                         "/reranking", "/v1/rerank",  "/v1/reranking"};
+    static const char *const absent[] = {
+        "/embedding",           "/embeddings",    "/v1/embeddings",          "/rerank",
+        "/reranking",           "/v1/rerank",     "/v1/reranking",           "/props",
+        "/slots/0?action=save", "/lora-adapters", "/v1/audio/transcriptions"};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         expect_error(absent[i], "{}", 501, "not_supported_error", "");
 }
@@ -235,6 +239,30 @@ static void tokens_are_counted_as_they_are_read(void **state) {
                      json_integer_value(json_object_get(usage, "prompt_tokens")));
     json_decref(root);
     json_decref(count);
+    // OpenAI's shape for the prompt of a response: all that the answer's own body may have.
+    static const char body[] = "{\"instructions\":\"be brief\",\"input\":[{\"role\":\"user\","
+                               "\"content\":\"abc\"}],\"max_output_tokens\":1}";
+    count = answer("/v1/responses/input_tokens", body);
+    root = answer("/v1/responses", body);
+    usage = json_object_get(root, "usage");
+    assert_string_equal(json_string_value(json_object_get(count, "object")),
+                        "response.input_tokens");
+    assert_true(json_integer_value(json_object_get(usage, "input_tokens")) > 30);
+    assert_int_equal(json_integer_value(json_object_get(count, "input_tokens")),
+                     json_integer_value(json_object_get(usage, "input_tokens")));
+    json_decref(root);
+    json_decref(count);
+    expect_error("/v1/responses/input_tokens", "{\"input\":5}", 400, "invalid_request_error",
+                 "input: ");
+}
+
+// Programs ask for adapters; there are none.
+static void there_are_no_adapters(void **state) {
+    (void)state;
+    assert_int_equal(ask("GET", "/lora-adapters", ""), 200);
+    json_t *root = document();
+    assert_true(json_is_array(root) && !json_array_size(root));
+    json_decref(root);
 }
 
 static void expect_page(const char *target, const char *type, const char *begins) {
@@ -349,6 +377,7 @@ int main(void) {
                                        cmocka_unit_test(requests_at_work_are_told),
                                        cmocka_unit_test(other_names_of_paths_answer_too),
                                        cmocka_unit_test(tokens_are_counted_as_they_are_read),
+                                       cmocka_unit_test(there_are_no_adapters),
                                        cmocka_unit_test(the_page_comes_to_everybody),
                                        cmocka_unit_test(a_line_is_logged_for_each_exchange)};
     return cmocka_run_group_tests_name("serve/endpoints", tests, open_world, close_world);

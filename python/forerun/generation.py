@@ -32,7 +32,10 @@ class RequestOptions(TypedDict, total=False):
     sampling: Sampling
     """Greedy where it is left out."""
     stop: Sequence[str]
-    """Texts before which the answer ends; one text may stand alone."""
+    """Texts before which the answer ends; one text may stand alone. They may name control tokens,
+    as "<|im_start|>", though these are no text."""
+    stop_tokens: Sequence[int]
+    """Tokens with which the answer ends; one that is text is a part of it."""
     ignore_eos: bool
     """Draw no end token."""
     control: bool
@@ -105,8 +108,9 @@ class _Request:
         sampling, sampling_memory, self.seed = options.get("sampling", Sampling())._in_c()
         stops, stop_memory = c_strings(self.stops)
         prompt, expected = c_ids("prompt", self.prompt), c_ids("prediction", prediction)
+        ending = c_ids("stop_tokens", options.get("stop_tokens", ()))
         shown, user = c_ids("shown", options.get("shown", ())), ffi.new_handle(self.listener)
-        self._memory = [sampling, sampling_memory, stops, stop_memory, prompt, expected, shown, user]
+        self._memory = [sampling, sampling_memory, stops, stop_memory, prompt, expected, ending, shown, user]
         self.in_c = c_struct(
             "fr_request",
             prompt=prompt,
@@ -125,6 +129,8 @@ class _Request:
             user=user,
             shown=shown,
             n_shown=len(shown),
+            stop_tokens=ending,
+            n_stop_tokens=len(ending),
         )
 
 

@@ -101,6 +101,8 @@ class Result:
     stats: Stats
     stopped_by: str | None
     """The stop string that ended it."""
+    stop_token: int | None
+    """The one of the stop tokens that ended it."""
     seed: int
     """The seed of the draws."""
     logprobs: list[Logprobs] | None
@@ -203,6 +205,7 @@ def result_of(session: Any, prompt: Sequence[int], stops: Sequence[str], seed: i
         tokens=tokens,
         stats=_stats(r.stats),
         stopped_by=stops[r.stopped_by] if r.stopped_by >= 0 else None,
+        stop_token=r.stop_token if r.stop_token >= 0 else None,
         seed=seed,
         logprobs=None if logprobs is None else [entry for entry in logprobs if entry],
         prompt_logprobs=_all_logprobs(prompt, r.prompt_logprobs),

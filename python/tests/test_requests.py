@@ -27,6 +27,14 @@ class Requests(unittest.TestCase):
         alone = self.session.generate(PROMPTS[2], max_tokens=40, stop=word)
         self.assertEqual(alone.text, result.text)
 
+    def test_stop_tokens_end_it_and_are_told(self) -> None:
+        whole = self.session.generate(PROMPTS[2], max_tokens=40)
+        token = whole.tokens[9]
+        result = self.session.generate(PROMPTS[2], max_tokens=40, stop_tokens=[token])
+        self.assertEqual(result.tokens, whole.tokens[: whole.tokens.index(token) + 1])
+        self.assertEqual((result.finish, result.stopped_by, result.stop_token), ("stop", None, token))
+        self.assertIsNone(whole.stop_token)
+
     def test_length(self) -> None:
         result = self.session.generate(PROMPTS[0], max_tokens=5)
         self.assertEqual((len(result.tokens), result.finish), (5, "length"))

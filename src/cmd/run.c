@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "cmd/lib/generate.h"
 #include "cmd/lib/talk.h"
+#include "cmd/lib/warn.h"
 #include "cmd/run_answer.h"
 #include "cmd/run_request.h"
 #include "draft/registry.h"
@@ -74,10 +75,14 @@ static fr_status encode(const source *s, const fr_cmd_args *args, const fr_engin
     fr_cmd_text_lend(&text, engine);
     if (args->raw && !s->n && !args->prompt)
         return fr_fail(err, FR_EDATA, "%s: expected a prompt, found an empty file", s->name);
-    if (args->raw)
-        return fr_text_encode(text.text, s->data, s->n, FR_TEXT_BOS | FR_TEXT_CONTROL,
-                              &fr_cmd_watch, ids, err);
-    fr_status st = fr_cmd_text_template(&text, args, err);
+    fr_status st;
+    if (args->raw) {
+        st = fr_text_encode(text.text, s->data, s->n, FR_TEXT_BOS | FR_TEXT_CONTROL, &fr_cmd_watch,
+                            ids, err);
+        if (!st) fr_cmd_warn_of_beginning(args, text.text, ids);
+        return st;
+    }
+    st = fr_cmd_text_template(&text, args, err);
     if (!st) st = encode_talk(s, args, &text, ids, err);
     fr_cmd_text_close(&text);
     return st;

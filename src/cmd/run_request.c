@@ -5,6 +5,7 @@
 #include "api/request.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "cmd/lib/warn.h"
 #include "cmd/run_answer.h"
 #include "draft/registry.h"
 #include <string.h>
@@ -128,6 +129,9 @@ static fr_status encode(job *j, fr_error *err) {
     if (j->args->choice >= fr_api_choices(&j->request))
         return fr_fail(err, FR_EARG, "--choice %d: the request has %d", j->args->choice,
                        fr_api_choices(&j->request));
+    if (j->request.kind == FR_API_COMPLETION)
+        fr_cmd_warn_of_beginning(j->args, j->text.text,
+                                 &j->request.prompt[j->args->choice / j->request.n]);
     if (!j->request.echo) return FR_OK;
     return fr_api_prompt_text(&j->request, &model, j->args->choice / j->request.n, &j->echo, err);
 }

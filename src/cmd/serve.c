@@ -242,6 +242,7 @@ static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
     s->slots = !args->no_slots;
     s->page = !args->no_page;
     s->json_log = args->log_format == 1;
+    s->quiet = args->quiet;
     s->created = time(NULL);
     st = open_scheduler(j, err);
     if (!st) st = fr_preparer_open(&s->preparer, err);

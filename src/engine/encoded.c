@@ -19,6 +19,17 @@ fr_status fr_text_encode(const fr_text *t, const char *text, size_t bytes, unsig
         t->tokenizer, text, bytes, flags & FR_TEXT_CONTROL ? FR_PARSE_SPECIAL : 0, watch, ids, err);
 }
 
+bool fr_text_begins_twice(const fr_text *t, const int32_t *ids, size_t n, fr_error *says) {
+    const int32_t bos = t->info.bos;
+    size_t bytes;
+    if (!t->info.adds_bos || n < 2 || ids[0] != bos || ids[1] != bos) return false;
+    fr_fail(
+        says, FR_OK,
+        "the prompt begins with %s twice: the model's file adds it, so the text need not have it",
+        fr_token_bytes(t->tokenizer, bos, &bytes));
+    return true;
+}
+
 fr_status fr_text_render(const fr_text *t, fr_chat_request *request, unsigned flags,
                          fr_chat_text *rendered, fr_ids *ids, fr_error *err) {
     const fr_status st = fr_text_check_chat(t, err);

@@ -34,6 +34,9 @@ fr_status fr_text_check_count(size_t n_ids, fr_error *err);
 // Appends ids: those of fr_text_tokenize; FR_EINTR by `watch` (or NULL).
 fr_status fr_text_encode(const fr_text *t, const char *text, size_t bytes, unsigned flags,
                          const fr_watch *watch, fr_ids *ids, fr_error *err);
+// Whether a prompt begins with the token of its beginning twice, as where its text has the one that
+// the model's file adds; the sentence says so. It is no error.
+bool fr_text_begins_twice(const fr_text *t, const int32_t *ids, size_t n, fr_error *says);
 // Renders the request (its bos, eos and the time are filled in here) into *rendered and appends its
 // ids (fr_chat_encode).
 fr_status fr_text_render(const fr_text *t, fr_chat_request *request, unsigned flags,

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "decode/counts.h"
+#include "engine/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,18 @@ static size_t too_long(const fr_ask *ask) {
     for (int i = 0; i < ask->request.n_prompts; i++)
         if (ask->request.prompt[i].n >= (size_t)ask->server->n_ctx) return ask->request.prompt[i].n;
     return 0;
+}
+
+// Once, as clients that do it do so every time.
+static void warn_of_beginnings(const fr_ask *ask) {
+    const fr_api_request *r = &ask->request;
+    fr_server *s = ask->server;
+    fr_error says;
+    for (int i = 0; r->kind == FR_API_COMPLETION && i < r->n_prompts; i++) {
+        if (!fr_text_begins_twice(s->text, r->prompt[i].data, r->prompt[i].n, &says)) continue;
+        if (!atomic_exchange(&s->said_twice, true)) fr_log_warning(s, says.text);
+        return;
+    }
 }
 
 // Whether there will ever be room for all choices.
@@ -150,6 +163,7 @@ fr_status fr_ask_open(fr_ask **out, fr_server *server, fr_exchange *x,
     } else {
         if (!st) st = check_room(ask, err);
         if (!st) st = make_choices(ask, x, err);
+        if (!st) warn_of_beginnings(ask);
         if (!st && submit(ask, x)) *out = ask;
     }
     if (!*out) fr_ask_close(ask);

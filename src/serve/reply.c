@@ -159,15 +159,35 @@ static char *json_line(const char *at, const fr_exchange *x, const shown *s, dou
     return whole;
 }
 
+static void write_time(char *to, size_t room) {
+    const time_t now = time(NULL);
+    struct tm utc;
+    strftime(to, room, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+}
+
+void fr_log_warning(const fr_server *s, const char *sentence) {
+    char at[32], *line = NULL;
+    if (s->quiet) return;
+    write_time(at, sizeof at);
+    json_t *json = s->json_log
+                       ? json_pack("{s:s, s:o}", "time", at, "warning", fr_json_string(sentence))
+                       : NULL;
+    char *text = fr_json_compact(json);
+    const int n =
+        text ? asprintf(&line, "%s\n", text) : asprintf(&line, "%s warning: %s\n", at, sentence);
+    if (n > 0) write_line(line, (size_t)n);
+    if (n >= 0) free(line);
+    free(text);
+    json_decref(json);
+}
+
 void fr_reply_log(void *user, const fr_exchange *x, double seconds) {
     const fr_server *s = user;
     char at[32];
-    const time_t now = time(NULL);
-    struct tm utc;
     shown asked;
     show(asked.method, sizeof asked.method, fr_exchange_method(x));
     show(asked.path, sizeof asked.path, fr_exchange_path(x));
-    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    write_time(at, sizeof at);
     char *line =
         s->json_log ? json_line(at, x, &asked, seconds) : text_line(at, x, &asked, seconds);
     if (line) write_line(line, strlen(line));

@@ -26,10 +26,11 @@ typedef struct fr_server {
     size_t context_bytes;      // of each context's keys and values
     bool metrics, slots, page; // these endpoints are wanted; slots: /activity too; page: "/"
     bool verbose;              // answers tell how they were made
-    bool json_log;
+    bool json_log, quiet;
     time_t created;
-    atomic_bool ready; // takes requests
-    double silence;    // seconds until a stream without news says that it lives; 0: the usual 5
+    double silence; // seconds until a stream without news says that it lives; 0: the usual 5
+    atomic_bool ready;      // takes requests
+    atomic_bool said_twice; // that a prompt begins twice
 } fr_server;
 
 extern const fr_http_route fr_server_routes[];
@@ -50,6 +51,8 @@ json_t *fr_error_json(const fr_exchange *x, const fr_error *err); // its body
 const char *fr_error_type(const fr_error *err);                   // ... and "type" there
 // The option `log`: a line on stderr.
 void fr_reply_log(void *user, const fr_exchange *x, double seconds);
+// A line there, unless the server is quiet: what users may want to know.
+void fr_log_warning(const fr_server *s, const char *sentence);
 
 // ---- a request's work  [prepare.c]
 typedef struct fr_handling { // all that most handlers hand on

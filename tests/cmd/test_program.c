@@ -1047,6 +1047,44 @@ static void a_broken_model_is_a_sentence_everywhere(void **state) {
     assert_non_null(strstr(s.err, "are not finite"));
 }
 
+// The ids are as they are; --quiet says nothing of it.
+static void a_prompt_that_begins_twice_is_told(void **state) {
+    (void)state;
+    static const char words[] = "forerun: the prompt begins with <s> twice: ";
+    char own[256];
+    fr_error err;
+    snprintf(path, sizeof path, "%s/spm.gguf", folder);
+    assert_int_equal(fr_tiny_write(&(fr_tiny_options){.spm = true}, path, &err), FR_OK);
+    const struct {
+        const char *prompt;
+        int n_prompt, n_said;
+    } cases[] = {{"--raw -p <s>Hi", 5, 1},
+                 {"--raw -p Hi", 4, 0},
+                 {"--raw --quiet -p <s>Hi", 5, 0},
+                 {"--raw -p <s><s>Hi", 6, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(own, sizeof own, "run -m %s -t 1 --drafter none -n 1 --json %s", path,
+                 cases[i].prompt);
+        assert_int_equal(run_line(&s, own), 0);
+        const char *said_it = strstr(s.err, words);
+        if ((said_it != NULL) != cases[i].n_said) fail_msg("%s: %s", own, s.err);
+        assert_true(!said_it || !strstr(said_it + 1, words));
+        json_t *root = parse(&s);
+        assert_int_equal(json_integer_value(json_object_get(root, "prompt_tokens")),
+                         cases[i].n_prompt);
+        json_decref(root);
+    }
+    char body[128];
+    snprintf(body, sizeof body, "%s/twice.json", folder);
+    FILE *f = fopen(body, "w");
+    assert_non_null(f);
+    fputs("{\"prompt\":\"<s>Hi\",\"max_tokens\":1}", f);
+    fclose(f);
+    snprintf(own, sizeof own, "run -m %s -t 1 --drafter none --request %s", path, body);
+    assert_int_equal(run_line(&s, own), 0);
+    assert_non_null(strstr(s.err, words));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_command_lines_exit_2_with_one_line),
@@ -1056,6 +1094,7 @@ int main(void) {
         cmocka_unit_test(tokens_go_there_and_back),
         cmocka_unit_test(names_of_tokens_are_text_unless_asked_for),
         cmocka_unit_test(messages_become_a_prompt),
+        cmocka_unit_test(a_prompt_that_begins_twice_is_told),
         cmocka_unit_test(a_bad_line_is_named_and_the_ones_before_answered),
         cmocka_unit_test(run_answers_with_the_promised_document),
         cmocka_unit_test(the_bytes_do_not_depend_on_the_drafter),

@@ -17,6 +17,7 @@ import resource
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 from process import ASK, Server, refused
@@ -223,6 +224,22 @@ def long_texts_of_who_has_gone_are_left(right):
     assert len(lines) == 3 and all(" 499 " in line for line in lines), lines
 
 
+def a_prompt_that_begins_twice_is_told_once():
+    os.environ["model"] = os.path.join(os.path.dirname(os.environ["model"]), "tiny-llama-spm-q4_k.gguf")
+    ask = {"prompt": "<s>abc", "max_tokens": 1}
+    for flags, lines in ((), 1), (("--log-format", "json"), 1), (("--quiet",), 0):
+        with tempfile.TemporaryFile("w+") as log:
+            server = Server(*flags, stderr=log)
+            once = server.document("POST", "/v1/completions", dict(ask, prompt="abc"))["usage"]["prompt_tokens"]
+            for _ in range(3):
+                assert server.document("POST", "/v1/completions", ask)["usage"]["prompt_tokens"] == once + 1
+            server.end()
+            log.seek(0)
+            said = [line for line in log if "begins with <s> twice" in line]
+            assert len(said) == lines, said
+            assert "--log-format" not in flags or json.loads(said[0])["warning"], said
+
+
 right = a_kill_loses_only_what_was_at_work()
 answers_at_work_end_whole(right)
 who_is_cut_off_hears_of_it(right)
@@ -233,4 +250,5 @@ who_looks_at_ready_comes_in_time(right)
 logs_stop_nobody(right)
 long_texts_do_not_hold_a_server_that_ends()
 long_texts_of_who_has_gone_are_left(right)
+a_prompt_that_begins_twice_is_told_once()
 END

@@ -22,8 +22,6 @@ static const char *const end_names[] = {
     "<|EOT|>",
     "<end_of_turn>",
     "<EOT>",
-    " <EOT>", // Code Llama's
-    "▁<EOT>",
     "<eos>",
     "</s>",
     "<｜end▁of▁sentence｜>",
@@ -77,9 +75,10 @@ static void mark_file_ends(fr_tokenizer *t, const fr_special_ids *named) {
         if (id < 0) continue;
         const fr_token_type type = fr_vocab_type(&t->vocab, id);
         if (ids[i][1] >= 0 || type == FR_TOKEN_CONTROL ||
-            (type == FR_TOKEN_USER && is_mark(&t->vocab, id)))
+            (type == FR_TOKEN_USER && !strncmp(fr_vocab_text(&t->vocab, id), "<|", 2)))
             mark_end(t, id);
     }
+    mark_end(t, s->fim_end);
 }
 
 // *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent.
@@ -123,6 +122,7 @@ static fr_status read_ends(fr_tokenizer *t, const fr_gguf *file, fr_error *err) 
 static fr_status read_special(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
     fr_special_ids *s = &t->special;
     bool spm = t->vocab.kind == FR_VOCAB_SPM;
+    s->fim_end = -1;
     const struct {
         const char *key;
         int32_t missing, *id;

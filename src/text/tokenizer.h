@@ -104,6 +104,7 @@ int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
 typedef struct fr_special_ids {
     int32_t bos, eos, eot, eom, unknown, pad;
     int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_file; // fim.h
+    int32_t fim_end; // Code Llama's, of what stands in the middle
     bool add_bos, add_eos, add_space_prefix;
 } fr_special_ids;
 const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t);

@@ -379,18 +379,15 @@ static void tokens_between_files_end_a_text(void **state) {
     } cases[] = {
         {"<|file_sep|>", FR_TOKEN_CONTROL, false, true},
         {"<|file_sep|>", FR_TOKEN_USER, false, true},
-        {"<|file_sep|>", FR_TOKEN_NORMAL, false, false},
         {"<file_sep>", FR_TOKEN_CONTROL, false, true},
         {"<file_sep>", FR_TOKEN_USER, false, false}, // a tag that somebody writes
+        {"<file_sep>", FR_TOKEN_NORMAL, false, false},
         {"<|repo_name|>", FR_TOKEN_CONTROL, false, true},
         {"<|fim_repo|>", FR_TOKEN_CONTROL, false, true},
         {"<reponame>", FR_TOKEN_CONTROL, false, true},
         {"<|fim_pad|>", FR_TOKEN_CONTROL, false, true},
         {"<fim-pad>", FR_TOKEN_CONTROL, false, true},
         {"<PAD>", FR_TOKEN_CONTROL, true, true},
-        {"▁<EOT>", FR_TOKEN_CONTROL, true, true}, // Code Llama's
-        {"▁<EOT>", FR_TOKEN_CONTROL, false, true},
-        {"▁<EOT>", FR_TOKEN_NORMAL, true, false},
         {"▁<MID>", FR_TOKEN_CONTROL, true, false},
         {"<|fim_middle|>", FR_TOKEN_CONTROL, false, false},
         {"<|im_start|>", FR_TOKEN_CONTROL, false, false},
@@ -417,6 +414,31 @@ static void a_token_between_files_that_a_key_names_ends_a_text(void **state) {
     assert_int_equal(fr_tokenizer_special(t)->fim_file, v.fim_file);
     assert_true(fr_token_is_end(t, (int32_t)v.fim_file));
     fr_tokenizer_close(t);
+}
+
+// Code Llama's have no keys, and in some files no type of their own either.
+static void code_llamas_end_of_the_middle_ends_a_text(void **state) {
+    (void)state;
+    static const fr_token_type types[] = {FR_TOKEN_CONTROL, FR_TOKEN_NORMAL};
+    for (int spm = 0; spm < 2; spm++)
+        for (int k = 0; k < 2; k++)
+            for (int alone = 0; alone < 2; alone++) {
+                made_vocab v;
+                if (spm)
+                    made_spm(&v, true);
+                else
+                    made_bpe_bytes(&v);
+                const bool found = spm || types[k] == FR_TOKEN_CONTROL;
+                const int end = made_add(&v, "▁<EOT>", (int)types[k], 0);
+                if (!alone) made_add(&v, "▁<PRE>", (int)types[k], 0);
+                fr_tokenizer *t = open_made(&v);
+                assert_int_equal(fr_tokenizer_special(t)->fim_prefix,
+                                 found && !alone ? end + 1 : -1);
+                const bool ends = types[k] == FR_TOKEN_CONTROL || (found && !alone);
+                assert_int_equal(fr_token_is_end(t, end), ends);
+                assert_false(fr_token_is_end(t, end + 1));
+                fr_tokenizer_close(t);
+            }
 }
 
 static void tokens_for_the_middle_have_many_names(void **state) {
@@ -683,6 +705,7 @@ int main(void) {
         cmocka_unit_test(an_id_of_minus_one_means_none),
         cmocka_unit_test(tokens_between_files_end_a_text),
         cmocka_unit_test(a_token_between_files_that_a_key_names_ends_a_text),
+        cmocka_unit_test(code_llamas_end_of_the_middle_ends_a_text),
         cmocka_unit_test(tokens_for_the_middle_have_many_names),
         cmocka_unit_test(a_file_may_list_several_ends),
         cmocka_unit_test(spm_merges_the_highest_score_first),

@@ -63,24 +63,6 @@ static void mark_ends(fr_tokenizer *t) {
     take_back_marks(&t->vocab);
 }
 
-// Between the files of a repository: what stands after such a token is another file. Ids that the
-// model file names count whatever they look like.
-static void mark_file_ends(fr_tokenizer *t, const fr_special_ids *named) {
-    const fr_special_ids *s = &t->special;
-    const int32_t ids[][2] = {{s->fim_pad, named->fim_pad},
-                              {s->fim_repository, named->fim_repository},
-                              {s->fim_file, named->fim_file}};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        const int32_t id = ids[i][0];
-        if (id < 0) continue;
-        const fr_token_type type = fr_vocab_type(&t->vocab, id);
-        if (ids[i][1] >= 0 || type == FR_TOKEN_CONTROL ||
-            (type == FR_TOKEN_USER && !strncmp(fr_vocab_text(&t->vocab, id), "<|", 2)))
-            mark_end(t, id);
-    }
-    mark_end(t, s->fim_end);
-}
-
 // *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent.
 static fr_status read_id(const fr_tokenizer *t, const fr_gguf *file, const char *key,
                          int32_t missing, int32_t *id, fr_error *err) {
@@ -226,11 +208,9 @@ fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *e
         fr_tokenizer_close(t);
         return st;
     }
-    const fr_special_ids named = t->special;
     mark_rstrip(t, file);
     mark_ends(t);
     fr_fim_find(&t->vocab, &t->special);
-    mark_file_ends(t, &named);
     *out = t;
     return FR_OK;
 }

@@ -21,6 +21,36 @@ static void llamas_completion_says_how_it_ended(void **state) {
     assert_null(strstr(reply, "[DONE]"));
 }
 
+// A control token is no text, and yet it is a stop string; an end is the end, unless it is one.
+static void a_stop_string_may_be_a_control_token(void **state) {
+    (void)state;
+    static const struct {
+        const char *token, *stop, *type, *word;
+        int n_tokens;
+    } cases[] = {
+        {"<|im_start|>", "[\"~never~\",\"<|im_start|>\"]", "word", "<|im_start|>", 1},
+        {"<|im_start|>", "\"<|im_start|><|im_start|>\"", "word", "<|im_start|><|im_start|>", 2},
+        {"<|im_start|>", "[]", "limit", "", 3},
+        {"<|im_end|>", "[]", "eos", "", 1},
+        {"<|im_end|>", "[\"<|im_end|>\"]", "word", "<|im_end|>", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char body[300];
+        const int id = fr_text_find(text, cases[i].token, strlen(cases[i].token));
+        snprintf(body, sizeof body,
+                 "{\"prompt\":\"abc\",\"n_predict\":3,\"temperature\":0,\"stop\":%s,"
+                 "\"logit_bias\":[[%d,100]]}",
+                 cases[i].stop, id);
+        json_t *root = answer("/completion", body);
+        assert_string_equal(json_string_value(json_object_get(root, "stop_type")), cases[i].type);
+        assert_string_equal(json_string_value(json_object_get(root, "stopping_word")),
+                            cases[i].word);
+        assert_int_equal(json_integer_value(json_object_get(root, "tokens_predicted")),
+                         cases[i].n_tokens);
+        assert_string_equal(json_string_value(json_object_get(root, "content")), "");
+        json_decref(root);
+    }
+}
+
 // What llama-server's clients find beside the answer, and what they leave out of it.
 static void answers_have_what_llama_servers_have(void **state) {
     (void)state;
@@ -344,11 +374,13 @@ static void a_prompt_that_cannot_fit_is_told_by_its_bytes(void **state) {
         memset(body + strlen(body), 'a', n); // the rest is zero
         strcpy(body + strlen(bodies[i][1]) + n, bodies[i][2]);
         assert_int_equal(ask("POST", bodies[i][0], body), 400);
-        assert_non_null(
-            strstr(reply, "context size: expected less than 256 tokens, found at least "));
+        const bool anthropics = !strcmp(bodies[i][0], "/v1/messages");
+        assert_non_null(strstr(reply, anthropics ? "prompt is too long: at least "
+                                                 : "context size: expected less than 256 tokens, "
+                                                   "found at least "));
         json_t *root = document(), *error = json_object_get(root, "error");
         const json_t *tokens = json_object_get(error, "n_prompt_tokens");
-        if (strcmp(bodies[i][0], "/v1/messages") != 0) {
+        if (!anthropics) {
             assert_true(json_integer_value(tokens) >= CTX);
             assert_true(json_integer_value(tokens) < (json_int_t)n);
         }
@@ -360,6 +392,7 @@ static void a_prompt_that_cannot_fit_is_told_by_its_bytes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(llamas_completion_says_how_it_ended),
+        cmocka_unit_test(a_stop_string_may_be_a_control_token),
         cmocka_unit_test(answers_have_what_llama_servers_have),
         cmocka_unit_test(lines_end_a_text),
         cmocka_unit_test(no_end_is_drawn_where_it_is_ignored),

@@ -1,118 +1,26 @@
-// anthropic.c — Anthropic's messages as a chat request. A message of blocks becomes one of text
-// parts, thinking and calls; what tools gave goes before it, as messages of its own.
+// anthropic.c — Anthropic's messages as a chat request: all of the body but its messages' blocks.
 #include "api/translate.h"
 #include "api/value.h"
 
-typedef struct reader {
-    json_t *messages;
-    const fr_watch *watch;
-    fr_error *err;
-    size_t message, block; // at hand
-} reader;
-
-// A member of the block at hand that has to be a string; NULL: it is none, which was said.
-static const json_t *text_member(const reader *r, const json_t *block, const char *name) {
-    const json_t *value = fr_api_member(block, name);
-    if (fr_json_is_text(value)) return value;
-    fr_api_wrong(r->err, value, "a string", "messages[%zu].content[%zu].%s", r->message, r->block,
-                 name);
-    return NULL;
-}
-
-static fr_status refuse_block(const reader *r, const json_t *type) {
-    return fr_api_wrong(r->err, type, "text, thinking, tool_use or tool_result",
-                        "messages[%zu].content[%zu].type", r->message, r->block);
-}
-
-static fr_status add_use(const reader *r, const json_t *block, json_t *message) {
-    const json_t *id = text_member(r, block, "id"),
-                 *name = id ? text_member(r, block, "name") : NULL;
-    json_t *input = json_object_get(block, "input");
-    fr_buffer text = {0};
-    if (!name) return FR_EARG;
-    if (!json_is_object(input))
-        return fr_api_wrong(r->err, input, "an object", "messages[%zu].content[%zu].input",
-                            r->message, r->block);
-    fr_status st = fr_json_dump(&text, input, r->err);
-    if (!st) st = fr_api_add_call(message, id, name, json_stringn(text.data, text.n), r->err);
-    fr_buffer_free(&text);
-    return st;
-}
-
-// What a tool gave: nothing, a text, or a list of texts.
-static fr_status add_result(const reader *r, const json_t *block) {
-    const json_t *id = text_member(r, block, "tool_use_id");
-    json_t *content = json_object_get(block, "content");
-    if (!id) return FR_EARG;
-    const bool none = !content || json_is_null(content);
-    return fr_api_append(r->messages,
-                         json_pack("{s:s, s:O, s:o}", "role", "tool", "tool_call_id", id, "content",
-                                   none ? json_string("") : json_incref(content)),
-                         r->err);
-}
-
-static fr_status add_block(const reader *r, const json_t *block, json_t *message) {
-    const json_t *type = fr_api_member(block, "type"), *text;
-    if (fr_api_is(type, "tool_use")) return add_use(r, block, message);
-    if (fr_api_is(type, "tool_result")) return add_result(r, block);
-    if (fr_api_is(type, "redacted_thinking")) return FR_OK; // nobody here can read it
-    const bool thinks = fr_api_is(type, "thinking");
-    if (!thinks && !fr_api_is(type, "text")) return refuse_block(r, type);
-    if (!(text = text_member(r, block, thinks ? "thinking" : "text"))) return FR_EARG;
-    return thinks ? fr_api_add_thinking(message, text, r->err)
-                  : fr_api_add_part(message, text, r->err);
-}
-
-static fr_status add_blocks(reader *r, const json_t *blocks, json_t *message) {
-    fr_status st = FR_OK;
-    for (r->block = 0; r->block < json_array_size(blocks) && !st; r->block++)
-        if (!(st = fr_api_go_on(r->watch, r->block, r->err)))
-            st = add_block(r, json_array_get(blocks, r->block), message);
-    if (st || json_object_get(message, "content")) return st;
-    return json_object_size(message) > 1 || !json_array_size(blocks)
-               ? fr_api_set(message, "content", json_null(), r->err)
-               : FR_OK;
-}
-
-static fr_status add_message(reader *r, const json_t *given) {
-    const json_t *role = fr_api_member(given, "role");
-    json_t *content = json_object_get(given, "content");
-    if (!fr_api_is(role, "user") && !fr_api_is(role, "assistant"))
-        return fr_api_wrong(r->err, role, "user or assistant", "messages[%zu].role", r->message);
-    if (!fr_json_is_text(content) && !json_is_array(content))
-        return fr_api_wrong(r->err, content, "a string or a list of blocks",
-                            "messages[%zu].content", r->message);
-    json_t *message = json_pack("{s:O}", "role", role);
-    if (!message) return fr_fail(r->err, FR_ENOMEM, "no memory for the messages");
-    fr_status st = json_is_array(content)
-                       ? add_blocks(r, content, message)
-                       : fr_api_set(message, "content", json_incref(content), r->err);
-    // One of results alone is none itself.
-    if (!st && json_object_get(message, "content"))
-        st = fr_api_append(r->messages, json_incref(message), r->err);
-    json_decref(message);
-    return st;
-}
-
-static fr_status add_system(const reader *r, json_t *system) {
+static fr_status add_system(json_t *messages, json_t *system, fr_error *err) {
     if (!system || json_is_null(system)) return FR_OK;
     if (!fr_json_is_text(system) && !json_is_array(system))
-        return fr_api_wrong(r->err, system, "a string or a list of texts", "system");
+        return fr_api_wrong(err, system, "a string or a list of texts", "system");
     for (size_t i = 0; i < json_array_size(system); i++) {
         const json_t *block = json_array_get(system, i);
         if (!fr_api_is(json_object_get(block, "type"), "text") ||
             !fr_json_is_text(json_object_get(block, "text")))
-            return fr_api_wrong(r->err, block, "{\"type\": \"text\", \"text\": ...}", "system[%zu]",
+            return fr_api_wrong(err, block, "{\"type\": \"text\", \"text\": ...}", "system[%zu]",
                                 i);
     }
     json_t *message = json_pack("{s:s}", "role", "system");
-    fr_status st = message ? FR_OK : fr_fail(r->err, FR_ENOMEM, "no memory for the messages");
+    fr_status st = message ? FR_OK : fr_fail(err, FR_ENOMEM, "no memory for the messages");
     if (!st && json_is_string(system))
-        st = fr_api_set(message, "content", json_incref(system), r->err);
+        st = fr_api_set(message, "content", json_incref(system), err);
     for (size_t i = 0; i < json_array_size(system) && !st; i++)
-        st = fr_api_add_part(message, json_object_get(json_array_get(system, i), "text"), r->err);
+        st = fr_api_add_part(message, json_object_get(json_array_get(system, i), "text"), err);
     if (!st && json_object_get(message, "content"))
-        st = fr_api_append(r->messages, json_incref(message), r->err);
+        st = fr_api_append(messages, json_incref(message), err);
     json_decref(message);
     return st;
 }
@@ -120,15 +28,41 @@ static fr_status add_system(const reader *r, json_t *system) {
 static fr_status read_messages(json_t *root, const json_t *body, const fr_watch *watch,
                                fr_error *err) {
     const json_t *given = fr_api_member(body, "messages");
-    reader r = {.messages = json_array(), .watch = watch, .err = err};
-    fr_status st = fr_api_set(root, "messages", r.messages, err);
+    json_t *messages = json_array();
+    fr_status st = fr_api_set(root, "messages", messages, err);
     if (st) return st;
     if (!json_is_array(given)) return fr_api_wrong(err, given, "a list", "messages");
-    st = add_system(&r, json_object_get(body, "system"));
-    for (; r.message < json_array_size(given) && !st; r.message++)
-        if (!(st = fr_api_go_on(watch, r.message, err)))
-            st = add_message(&r, json_array_get(given, r.message));
-    return st ? st : fr_api_join_thinking(r.messages, err);
+    st = add_system(messages, json_object_get(body, "system"), err);
+    return st ? st : fr_api_read_blocks(given, messages, watch, err);
+}
+
+static fr_status add_tool(json_t *tools, const json_t *tool, size_t i, fr_error *err) {
+    const json_t *type = fr_api_member(tool, "type"), *name = fr_api_member(tool, "name");
+    bool known = false;
+    const bool custom = !type || fr_api_is(type, "custom");
+    if (custom || fr_json_is_text(name)) {
+        if (!fr_json_is_text(name))
+            return fr_api_wrong(err, name, "a string", "tools[%zu].name", i);
+        const fr_status st =
+            custom ? fr_api_add_tool(tools, name, json_object_get(tool, "description"),
+                                     json_object_get(tool, "input_schema"), err)
+                   : fr_api_add_client_tool(tools, type, name, &known, err);
+        if (st || custom || known) return st;
+    }
+    return fr_api_wrong(err, type,
+                        "custom, or a dated bash_, text_editor_ or memory_: tools are the client's",
+                        "tools[%zu].type", i);
+}
+
+static fr_status read_tools(json_t *root, const json_t *body, fr_error *err) {
+    const json_t *given = fr_api_member(body, "tools");
+    if (!given) return FR_OK;
+    if (!json_is_array(given)) return fr_api_wrong(err, given, "a list", "tools");
+    json_t *tools = json_array();
+    fr_status st = fr_api_set(root, "tools", tools, err);
+    for (size_t i = 0; i < json_array_size(given) && !st; i++)
+        st = add_tool(tools, json_array_get(given, i), i, err);
+    return st;
 }
 
 static fr_status read_tool_choice(json_t *root, const json_t *body, fr_error *err) {
@@ -157,13 +91,23 @@ static fr_status read_thinking(json_t *root, const json_t *body, fr_error *err) 
                                err);
 }
 
+// How much is to be thought, which templates know by another name.
+static fr_status read_effort(json_t *root, const json_t *body, fr_error *err) {
+    const json_t *effort = fr_api_member(fr_api_member(body, "output_config"), "effort");
+    if (!effort || fr_api_member(body, "reasoning_effort")) return FR_OK;
+    if (!fr_json_is_text(effort))
+        return fr_api_wrong(err, effort, "a string", "output_config.effort");
+    return fr_api_set(root, "reasoning_effort", json_incref((json_t *)(uintptr_t)effort), err);
+}
+
 static fr_status read_all(json_t *root, const json_t *body, const fr_watch *watch, fr_error *err) {
     json_t *stop = json_object_get(body, "stop_sequences");
     json_t *user = json_object_get(json_object_get(body, "metadata"), "user_id");
     fr_status st = read_messages(root, body, watch, err);
-    if (!st) st = fr_api_read_tools(root, body, "custom", true, "input_schema", err);
+    if (!st) st = read_tools(root, body, err);
     if (!st) st = read_tool_choice(root, body, err);
     if (!st) st = read_thinking(root, body, err);
+    if (!st) st = read_effort(root, body, err);
     if (!st && stop) st = fr_api_set(root, "stop", json_incref(stop), err);
     if (!st && user) st = fr_api_set(root, "user", json_incref(user), err);
     return st;

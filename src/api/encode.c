@@ -218,6 +218,7 @@ fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *
     fr_status st =
         r->kind == FR_API_CHAT ? read_messages(r, model, err) : read_prompts(r, model, err);
     if (!st) st = fr_api_read_bias(r, model, err);
+    if (!st) st = fr_api_read_stop_tokens(r, model, err);
     if (!st) st = read_marks(r, model->tokenizer, err);
     return st ? st : read_prediction(r, model, err);
 }

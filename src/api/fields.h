@@ -5,16 +5,17 @@
 
 fr_status fr_api_read_fields(fr_api_request *r, fr_error *err);   // plain ones  [fields.c]
 fr_status fr_api_read_settings(fr_api_request *r, fr_error *err); // the others  [settings.c]
+fr_status fr_api_read_tools(fr_api_request *r, fr_error *err);    // ... tools  [tool_choice.c]
 // After the plain ones: turns off samplers that a list of them leaves out.  [samplers.c]
 fr_status fr_api_read_samplers(fr_api_request *r, fr_error *err);
 // FR_EARG where a field asks for what is not there.  [refused.c]
 fr_status fr_api_refuse(const fr_api_request *r, fr_error *err);
 fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err); // [bias.c]
+fr_status fr_api_read_stop_tokens(fr_api_request *r, const fr_api_model *model,
+                                  fr_error *err); // [stop_tokens.c]
 // Appends the text of message number `at`; `between` stands between its parts. FR_EARG: it is not
 // what was `expected`; FR_ENOMEM.  [messages.c]
 fr_status fr_api_add_content(fr_buffer *text, const json_t *message, size_t at, const char *between,
                              const char *expected, fr_error *err);
-// Tells tools, calls and what they gave as text: for a template that knows none.  [tools.c]
-fr_status fr_api_tell_tools(json_t *root, fr_error *err);
 
 #endif

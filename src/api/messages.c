@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "json/messages.h"
 #include "api/fields.h"
-#include "api/translate.h"
+#include "api/fit.h"
 #include "api/value.h"
 #include <string.h>
 #include <time.h>
@@ -110,24 +110,6 @@ static bool says_no_thinking(const json_t *root, bool otherwise) {
     return otherwise || fr_api_is(fr_api_member(root, "reasoning_effort"), "none");
 }
 
-// OpenAI's newer name for who sets the rules, which templates do not know, becomes the older one.
-static fr_status rename_developers(json_t *root, fr_error *err) {
-    const json_t *given = fr_api_member(root, "messages");
-    if (!json_is_array(given)) return FR_OK; // is refused later
-    json_t *messages = json_array();
-    fr_status st = messages ? FR_OK : fr_fail(err, FR_ENOMEM, "messages: no memory");
-    for (size_t i = 0; i < json_array_size(given) && !st; i++) {
-        json_t *message = json_array_get(given, i);
-        const bool renamed = fr_api_is(fr_api_member(message, "role"), "developer");
-        json_t *own = renamed ? json_copy(message) : json_incref(message);
-        st = fr_api_append(messages, own, err);
-        if (!st && renamed) st = fr_api_set(own, "role", json_string("system"), err);
-    }
-    if (!st) st = fr_api_set(root, "messages", json_incref(messages), err);
-    json_decref(messages);
-    return st;
-}
-
 static void set_missing(json_t *variables, const char *name, json_t *value) {
     if (!json_object_get(variables, name))
         json_object_set_new(variables, name, value);
@@ -177,6 +159,25 @@ static fr_status render(const fr_api_model *m, const json_t *root, bool no_think
     return st;
 }
 
+fr_status fr_api_fit(json_t *root, const fr_chat_template *chat, fr_error *err) {
+    fr_chat_takes takes = chat->takes;
+    if (takes.lacks & FR_LACKS_TOOLS) takes.tools = false;
+    fr_status st = fr_api_tell_tools(root, &takes, err);
+    if (fr_json_has_tools(root)) takes.lacks |= takes.lacks_beside_tools;
+    if (!st) st = fr_api_fit_calls(root, &takes, err);
+    return st ? st : fr_api_fit_turns(root, &takes, err);
+}
+
+// Without the answer's beginning. A conversation that is none is refused where it is rendered.
+static fr_status prepare(json_t *root, const fr_chat_template *chat, bool continued,
+                         bool no_thinking, fr_buffer *begun, fr_error *err) {
+    fr_status st = set_variables(root, no_thinking, err);
+    if (st || !chat->program || !json_is_array(fr_api_member(root, "messages"))) return st;
+    st = fr_api_fit_names(root, chat, err);
+    if (!st && continued) st = take_last(root, no_thinking, begun, err);
+    return st ? st : fr_api_fit(root, chat, err);
+}
+
 fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_thinking,
                         fr_chat_text *text, fr_ids *ids, fr_error *err) {
     fr_buffer begun = {0};
@@ -186,11 +187,8 @@ fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_t
     no_thinking = says_no_thinking(root, no_thinking);
     json_t *own = json_copy((json_t *)(uintptr_t)root);
     if (!own) return fr_fail(err, FR_ENOMEM, "messages: no memory");
-    st = rename_developers(own, err);
-    if (!st) st = set_variables(own, no_thinking, err);
-    if (!st && continued) st = take_last(own, no_thinking, &begun, err);
-    if (!st && !fr_chat_choose(model->chat, fr_json_has_tools(own))->takes.tools)
-        st = fr_api_tell_tools(own, err);
+    st = prepare(own, fr_chat_choose(model->chat, fr_json_has_tools(own)), continued, no_thinking,
+                 &begun, err);
     if (!st) st = render(model, own, no_thinking, &begun, text, ids, err);
     fr_buffer_free(&begun);
     json_decref(own);

@@ -19,10 +19,59 @@ static const struct {
     {"min_keep", -1e9, 1},
 };
 
+// vLLM's and SGLang's fields that are not there and would change the text, by the number that changes
+// nothing; of those without one what is empty, or false, changes nothing.
+static const struct {
+    const char *name;
+    bool number;
+    double off;
+    const char *why;
+} OTHERS[] = {
+    {"min_tokens", true, 0, "an answer ends where the model ends it"},
+    {"min_new_tokens", true, 0, "an answer ends where the model ends it"},
+    {"length_penalty", true, 1, "there is no search by beams"},
+    {"use_beam_search", false, 0, "there is no search by beams"},
+    {"bad_words", false, 0, "words are not forbidden here"},
+    {"allowed_token_ids", false, 0, "tokens are not chosen by a list here"},
+    {"include_stop_str_in_output", false, 0, "a text ends in front of its stop string"},
+    {"logits_processors", false, 0, "there are none here"},
+    {"truncate_prompt_tokens", true, -1, "prompts are not cut here"},
+    {"chat_template", false, 0, "the template is the server's"},
+};
+
 static bool is_empty(const json_t *value) {
     const bool none = json_is_string(value) && !json_string_length(value);
     return !value || none || json_is_false(value) ||
            (json_is_array(value) && !json_array_size(value));
+}
+
+// Also an object of nothing but such members.
+static bool says_nothing(const json_t *value) {
+    const char *name;
+    json_t *member, *object = (json_t *)(uintptr_t)value;
+    if (!json_is_object(value)) return is_empty(value);
+    json_object_foreach(object, name, member) {
+        if (!json_is_null(member) && !is_empty(member)) return false;
+    }
+    return true;
+}
+
+static fr_status refuse_vllms(const fr_api_request *r, fr_error *err) {
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+        const json_t *value = fr_api_member(r->root, OTHERS[i].name);
+        double x;
+        if (!value) continue;
+        if (OTHERS[i].number && !fr_api_number(value, false, &x))
+            return fr_api_wrong(err, value, "a number", "%s", OTHERS[i].name);
+        if (OTHERS[i].number ? x != OTHERS[i].off : !is_empty(value))
+            return fr_fail(err, FR_EARG, "%s: %s: leave it out", OTHERS[i].name, OTHERS[i].why);
+    }
+    if (json_is_false(fr_api_member(r->root, "skip_special_tokens")))
+        return fr_fail(err, FR_EARG,
+                       "skip_special_tokens: control tokens are not told: leave it out");
+    if (r->kind == FR_API_CHAT && json_is_true(fr_api_member(r->root, "echo")))
+        return fr_fail(err, FR_EARG, "echo: a conversation is not repeated: leave it out");
+    return FR_OK;
 }
 
 static fr_status refuse_samplers(const json_t *root, fr_error *err) {
@@ -67,8 +116,9 @@ static fr_status refuse_completion(const fr_api_request *r, fr_error *err) {
     return FR_OK;
 }
 
-// llama.cpp's, and Anthropic's `output_format` and `output_config.format`.
+// llama.cpp's, Anthropic's `output_format` and `output_config.format`, vLLM's and SGLang's.
 static fr_status refuse_constraints(const json_t *root, fr_error *err) {
+    const json_t *outputs = fr_api_member(root, "structured_outputs");
     const struct {
         const char *name;
         const json_t *value;
@@ -77,6 +127,14 @@ static fr_status refuse_constraints(const json_t *root, fr_error *err) {
         {"json_schema", fr_api_member(root, "json_schema")},
         {"output_format", fr_api_member(root, "output_format")},
         {"output_config.format", fr_api_member(fr_api_member(root, "output_config"), "format")},
+        {"structured_outputs", says_nothing(outputs) ? NULL : outputs},
+        {"guided_json", fr_api_member(root, "guided_json")},
+        {"guided_regex", fr_api_member(root, "guided_regex")},
+        {"guided_choice", fr_api_member(root, "guided_choice")},
+        {"guided_grammar", fr_api_member(root, "guided_grammar")},
+        {"structural_tag", fr_api_member(root, "structural_tag")},
+        {"regex", fr_api_member(root, "regex")},
+        {"ebnf", fr_api_member(root, "ebnf")},
     };
     for (size_t i = 0; i < sizeof constraints / sizeof *constraints; i++)
         if (!is_empty(constraints[i].value))
@@ -88,6 +146,11 @@ static fr_status refuse_constraints(const json_t *root, fr_error *err) {
 // What asks for more than text, or for tools of other kinds.
 static fr_status refuse_others(const json_t *root, fr_error *err) {
     const json_t *kinds = fr_api_member(root, "modalities");
+    const json_t *forced = fr_api_member(root, "function_call");
+    if (forced && !fr_api_is(forced, "auto") && !fr_api_is(forced, "none"))
+        return fr_fail(err, FR_EARG,
+                       "function_call: a call cannot be forced here: expected tools, and a "
+                       "tool_choice of auto or none");
     if (!is_empty(fr_api_member(root, "functions")))
         return fr_fail(err, FR_EARG, "functions: expected tools, which have taken their place");
     if (!is_empty(fr_api_member(root, "mcp_servers")))
@@ -109,6 +172,7 @@ fr_status fr_api_refuse(const fr_api_request *r, fr_error *err) {
             err, FR_EARG,
             "post_sampling_probs: expected no \"echo\" beside it: a prompt is not drawn");
     st = refuse_samplers(r->root, err);
+    if (!st) st = refuse_vllms(r, err);
     if (!st) st = refuse_others(r->root, err);
     if (!st) st = refuse_format(r->root, err);
     return st ? st : refuse_completion(r, err);

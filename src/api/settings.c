@@ -112,38 +112,11 @@ static fr_status read_reasoning(fr_api_request *r, fr_error *err) {
     return fr_api_wrong(err, value, "auto, none or deepseek", "reasoning_format");
 }
 
-// Functions with a name: those that OpenAI itself would run are none.
-static fr_status check_tools(const json_t *tools, fr_error *err) {
-    if (tools && !json_is_array(tools)) return fr_api_wrong(err, tools, "a list", "tools");
-    for (size_t i = 0; i < json_array_size(tools); i++) {
-        const json_t *tool = json_array_get(tools, i), *type = fr_api_member(tool, "type");
-        const json_t *name = fr_api_member(fr_api_member(tool, "function"), "name");
-        if (!json_is_object(tool)) return fr_api_wrong(err, tool, "an object", "tools[%zu]", i);
-        if (type && !fr_api_is(type, "function"))
-            return fr_api_wrong(err, type, "function", "tools[%zu].type", i);
-        if (!fr_json_is_text(name) || !json_string_length(name))
-            return fr_api_wrong(err, name, "a name", "tools[%zu].function.name", i);
-    }
-    return FR_OK;
-}
-
-static fr_status read_tools(fr_api_request *r, fr_error *err) {
-    const json_t *tools = fr_api_member(r->root, "tools");
-    const json_t *choice = fr_api_member(r->root, "tool_choice");
-    const char *text = fr_api_text(choice);
-    if (r->kind != FR_API_CHAT) return FR_OK;
-    const fr_status st = check_tools(tools, err);
-    if (st) return st;
-    r->tools = json_array_size(tools) > 0;
-    if (!choice || (text && !strcmp(text, "auto"))) return FR_OK;
-    if (text && !strcmp(text, "none")) {
-        r->tools = false;
-        return FR_OK;
-    }
-    if ((text && !strcmp(text, "required")) || json_is_object(choice))
-        return fr_fail(err, FR_EARG,
-                       "tool_choice: a call cannot be forced here: expected auto or none");
-    return fr_api_wrong(err, choice, "auto or none", "tool_choice");
+// vLLM's name means all of the text; the number itself is a plain field.
+static void read_penalty(fr_api_request *r) {
+    if (fr_api_member(r->root, "repetition_penalty") && !fr_api_member(r->root, "repeat_penalty") &&
+        !fr_api_member(r->root, "repeat_last_n"))
+        r->sampling.repeat_last_n = -1;
 }
 
 // {"type": "content", "content": a string or a list of text parts}
@@ -183,7 +156,8 @@ fr_status fr_api_read_settings(fr_api_request *r, fr_error *err) {
     if (!st) st = read_logprobs(r, err);
     if (!st) st = read_stream_options(r, err);
     if (!st) st = read_reasoning(r, err);
-    if (!st) st = read_tools(r, err);
+    if (!st) st = fr_api_read_tools(r, err);
+    if (!st) read_penalty(r);
     if (!st) st = fr_api_read_samplers(r, err);
     if (!st) st = check_response_fields(r, err);
     return st ? st : check_prediction(r, err);

@@ -1,6 +1,8 @@
 // tools.c — tools for templates that know none: they are told in the system's message, calls and
 // what they gave are told as text in the marks of Hermes, which answers are read by too (answer.h).
+// So are calls or results alone where a template shows tools but not these.
 #include "api/fields.h"
+#include "api/fit.h"
 #include "api/translate.h"
 #include "api/value.h"
 #include <string.h>
@@ -74,21 +76,22 @@ static bool is_role(const json_t *message, const char *role) {
 // message: many templates take no two of one role in a row.
 typedef struct told {
     json_t *list;
-    fr_buffer results; // not in the list yet
+    bool calls, results; // are told as text
+    fr_buffer given;     // results that are not in the list yet
 } told;
 
 static fr_status end_results(told *t, fr_error *err) {
-    if (!t->results.n) return FR_OK;
-    const fr_status st = add_message(t->list, "user", &t->results, err);
-    t->results.n = 0;
+    if (!t->given.n) return FR_OK;
+    const fr_status st = add_message(t->list, "user", &t->given, err);
+    t->given.n = 0;
     return st;
 }
 
 static fr_status add_result(told *t, const json_t *message, size_t at, fr_error *err) {
-    fr_status st = t->results.n ? add(&t->results, "\n", err) : FR_OK;
-    if (!st) st = add(&t->results, "<tool_response>\n", err);
-    if (!st) st = add_content(&t->results, message, at, err);
-    return st ? st : add(&t->results, "\n</tool_response>", err);
+    fr_status st = t->given.n ? add(&t->given, "\n", err) : FR_OK;
+    if (!st) st = add(&t->given, "<tool_response>\n", err);
+    if (!st) st = add_content(&t->given, message, at, err);
+    return st ? st : add(&t->given, "\n</tool_response>", err);
 }
 
 static fr_status add_caller(told *t, const json_t *message, size_t at, fr_error *err) {
@@ -102,15 +105,15 @@ static fr_status add_caller(told *t, const json_t *message, size_t at, fr_error 
 
 static fr_status retell(told *t, json_t *message, size_t at, fr_error *err) {
     fr_status st = FR_OK;
-    if (is_role(message, "tool")) return add_result(t, message, at, err);
-    if (t->results.n && is_role(message, "user")) {
-        st = add(&t->results, "\n", err);
-        if (!st) st = add_content(&t->results, message, at, err);
+    if (t->results && is_role(message, "tool")) return add_result(t, message, at, err);
+    if (t->given.n && is_role(message, "user")) {
+        st = add(&t->given, "\n", err);
+        if (!st) st = add_content(&t->given, message, at, err);
         return st ? st : end_results(t, err);
     }
     st = end_results(t, err);
     if (st) return st;
-    return json_array_size(fr_api_member(message, "tool_calls"))
+    return t->calls && json_array_size(fr_api_member(message, "tool_calls"))
                ? add_caller(t, message, at, err)
                : fr_api_append(t->list, json_incref(message), err);
 }
@@ -135,19 +138,21 @@ static bool has_calls(const json_t *messages) {
     return false;
 }
 
-fr_status fr_api_tell_tools(json_t *root, fr_error *err) {
+fr_status fr_api_tell_tools(json_t *root, const fr_chat_takes *takes, fr_error *err) {
     const json_t *messages = fr_api_member(root, "messages"), *tools = fr_api_member(root, "tools");
-    const bool offers = json_array_size(tools);
-    if (!json_is_array(messages) || (!offers && !has_calls(messages))) return FR_OK;
-    told t = {.list = json_array()};
+    const bool offers = json_array_size(tools) && !takes->tools;
+    told t = {.calls = !takes->tools || takes->lacks & FR_LACKS_CALLS,
+              .results = !takes->tools || takes->lacks & FR_LACKS_RESULTS};
+    if (!offers && !((t.calls || t.results) && has_calls(messages))) return FR_OK;
+    t.list = json_array();
     const json_t *first = json_array_get(messages, 0);
     fr_status st = offers ? tell_tools(t.list, first, tools, err) : FR_OK;
     for (size_t i = offers && is_role(first, "system"); i < json_array_size(messages) && !st; i++)
         st = retell(&t, json_array_get(messages, i), i, err);
     if (!st) st = end_results(&t, err);
     if (!st) st = fr_api_set(root, "messages", json_incref(t.list), err);
-    fr_buffer_free(&t.results);
+    fr_buffer_free(&t.given);
     json_decref(t.list);
-    json_object_del(root, "tools");
+    if (!takes->tools) json_object_del(root, "tools");
     return st;
 }

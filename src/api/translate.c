@@ -98,33 +98,20 @@ fr_status fr_api_add_call(json_t *message, const json_t *id, const json_t *name,
     return fr_api_append(list_at(message, "tool_calls"), call, err);
 }
 
-static fr_status add_tool(json_t *tools, size_t i, const json_t *tool, const char *schema,
-                          fr_error *err) {
-    const json_t *name = fr_api_member(tool, "name");
-    json_t *about = json_object_get(tool, "description"), *with = json_object_get(tool, schema);
-    if (!fr_json_is_text(name)) return fr_api_wrong(err, name, "a string", "tools[%zu].name", i);
-    json_t *function =
-        json_pack("{s:O, s:O*, s:O*}", "name", name, "description", about, "parameters", with);
-    return fr_api_append(tools, json_pack("{s:s, s:o}", "type", "function", "function", function),
-                         err);
+json_t *fr_api_told_part(const json_t *part) {
+    const char *type = fr_api_text(fr_api_member(part, "type"));
+    char text[96];
+    snprintf(text, sizeof text, "[%.40s: left out, since only text is read here]",
+             type ? type : "a part");
+    return json_pack("{s:s, s:s}", "type", "text", "text", text);
 }
 
-fr_status fr_api_read_tools(json_t *root, const json_t *body, const char *kind, bool may_miss,
-                            const char *schema, fr_error *err) {
-    const json_t *given = fr_api_member(body, "tools");
-    char expected[64];
-    if (!given) return FR_OK;
-    if (!json_is_array(given)) return fr_api_wrong(err, given, "a list", "tools");
-    snprintf(expected, sizeof expected, "%s: tools are the client's", kind);
-    json_t *tools = json_array();
-    fr_status st = fr_api_set(root, "tools", tools, err);
-    for (size_t i = 0; i < json_array_size(given) && !st; i++) {
-        const json_t *tool = json_array_get(given, i), *type = fr_api_member(tool, "type");
-        if (!fr_api_is(type, kind) && !(may_miss && !type))
-            return fr_api_wrong(err, type, expected, "tools[%zu].type", i);
-        st = add_tool(tools, i, tool, schema, err);
-    }
-    return st;
+fr_status fr_api_add_tool(json_t *tools, const json_t *name, json_t *about, json_t *parameters,
+                          fr_error *err) {
+    json_t *function = json_pack("{s:O, s:O*, s:O*}", "name", name, "description", about,
+                                 "parameters", parameters);
+    return fr_api_append(tools, json_pack("{s:s, s:o}", "type", "function", "function", function),
+                         err);
 }
 
 fr_status fr_api_set_variable(json_t *root, const char *name, json_t *value, fr_error *err) {

@@ -8,12 +8,13 @@
 // `body`, an object; FR_EINTR by `watch` (or NULL); FR_ENOMEM.
 typedef json_t *fr_api_translator(const json_t *body, const fr_watch *watch, fr_error *err);
 
-// POST /v1/messages: system, blocks of content (text, thinking, tool_use, tool_result),
-// stop_sequences, tools with an input_schema, tool_choice, thinking.  [anthropic.c]
+// POST /v1/messages: system, blocks of content (text, thinking, calls and what they gave),
+// stop_sequences, tools with an input_schema or that the client runs, tool_choice, thinking.
+// [anthropic.c, blocks.c]
 fr_api_translator fr_api_from_anthropic;
 // POST /v1/responses, but for what would have to be kept here: instructions, input as a text or as
 // items (messages, reasoning, calls and what they gave), max_output_tokens, tools, reasoning.
-// [responses.c]
+// [responses.c, items.c, response_tools.c]
 fr_api_translator fr_api_from_responses;
 
 // What a field of the chat request is called in the body that it was made of.
@@ -26,6 +27,11 @@ extern const fr_api_own_name fr_api_own_of_responses[];
 // Where a sentence begins with the path of a field that was made of one of `body`, it begins with
 // the path of that one instead. names NULL: all are the body's own.
 void fr_api_name_own(const fr_api_own_name *names, const json_t *body, fr_error *err);
+
+// The tool of that name in the body of a response, and in *space, if it is in a namespace, the name
+// of that. Calls of a "custom" one have the arguments {"input": TEXT}, of which answers tell the text
+// alone. NULL: there is none.  [response_tools.c]
+const json_t *fr_api_response_tool(const json_t *body, const char *name, const json_t **space);
 
 // ---- parts of both, private to src/api; FR_ENOMEM where nothing else is said  [translate.c]
 
@@ -46,10 +52,23 @@ fr_status fr_api_add_thinking(json_t *message, const json_t *text, fr_error *err
 fr_status fr_api_join_thinking(json_t *messages, fr_error *err);
 fr_status fr_api_add_call(json_t *message, const json_t *id, const json_t *name, json_t *arguments,
                           fr_error *err); // takes the arguments
-// The body's tools in the form of the chat API: of this kind alone, which need not be said where it
-// may miss; their parameters are at `schema`. FR_EARG.
-fr_status fr_api_read_tools(json_t *root, const json_t *body, const char *kind, bool may_miss,
-                            const char *schema, fr_error *err);
+// Adds a function to a list of tools; about and parameters may be NULL or null, none is taken.
+fr_status fr_api_add_tool(json_t *tools, const json_t *name, json_t *about, json_t *parameters,
+                          fr_error *err);
+// Adds one of Anthropic's that the client runs (bash_DATE, text_editor_DATE, memory_DATE), under a
+// name. *known: the type is one of these.  [client_tools.c]
+fr_status fr_api_add_client_tool(json_t *tools, const json_t *type, const json_t *name, bool *known,
+                                 fr_error *err);
+// A text that stands for a picture or a file in what a tool gave. NULL: no memory.
+json_t *fr_api_told_part(const json_t *part);
+// Anthropic's messages, and the items of a response, as those of a chat, in `messages`.  [blocks.c,
+// items.c]
+fr_status fr_api_read_blocks(const json_t *given, json_t *messages, const fr_watch *watch,
+                             fr_error *err);
+fr_status fr_api_read_items(const json_t *input, json_t *messages, const fr_watch *watch,
+                            fr_error *err);
+// Tools of a response's body, and of items that bring some.  [response_tools.c]
+fr_status fr_api_read_response_tools(json_t *root, const json_t *body, fr_error *err);
 // Sets a variable of the template, unless the body does.
 fr_status fr_api_set_variable(json_t *root, const char *name, json_t *value, fr_error *err);
 

@@ -63,6 +63,18 @@ static fr_status check_parts(const builder *b, const json_t *parts, place at) {
     return FR_OK;
 }
 
+static fr_status check_content(const builder *b, const json_t *content, place at) {
+    if (content && !json_is_null(content) && !fr_json_is_text(content) && !json_is_array(content))
+        return wrong(b, &at, "content", "expected a string, null or a list of text parts");
+    return check_parts(b, content, at);
+}
+
+fr_status fr_json_check_content(const json_t *message, size_t index, fr_error *err) {
+    const builder b = {.err = err};
+    return check_content(&b, json_object_get(message, "content"),
+                         (place){.what = "messages", .index = index});
+}
+
 // The texts of a list of parts, joined by newlines.
 static fr_status join_parts(const builder *b, const json_t *parts, fr_jinja_value *out) {
     fr_buffer text = {0};
@@ -78,34 +90,43 @@ static fr_status join_parts(const builder *b, const json_t *parts, fr_jinja_valu
     return st;
 }
 
-static fr_jinja_value text_content(const builder *b, const json_t *text) {
-    const fr_jinja_value s = any(b, text);
-    if (!b->takes->parts || b->takes->text) return s;
+static fr_jinja_value as_list(const builder *b, fr_jinja_value text) {
     const fr_jinja_value part = fr_jinja_dict(b->v), parts = fr_jinja_list(b->v);
     put(b, part, "type", fr_jinja_string(b->v, "text", 4, FR_MARK_MESSAGE));
-    put(b, part, "text", s);
+    put(b, part, "text", text);
     fr_jinja_append(b->v, parts, part);
     return parts;
 }
 
+// The bit of a role; 0: it is told as the user's.
+static unsigned list_bit(const char *role) {
+    if (!strcmp(role, "system")) return FR_LIST_SYSTEM;
+    if (!strcmp(role, "assistant")) return FR_LIST_ASSISTANT;
+    return strcmp(role, "tool") ? 0 : FR_LIST_TOOL;
+}
+
+// Several parts of the user's stay as they came where the template writes all of them. All else is
+// one text, in the form that the role has: it gives the same prompt however it was sent.
 static fr_status make_content(const builder *b, const json_t *content, const place *at,
-                              bool has_calls, fr_jinja_value *out) {
+                              const char *role, bool has_calls, fr_jinja_value *out) {
+    const fr_chat_takes *takes = b->takes;
+    const unsigned bit = list_bit(role);
+    const bool list = bit ? takes->lists & bit : takes->parts && !takes->text;
+    const bool none = !content || json_is_null(content);
     *out = fr_jinja_none();
-    if (!content || json_is_null(content)) {
-        if (!has_calls || !b->takes->null_content)
-            *out = fr_jinja_string(b->v, "", 0, FR_MARK_MESSAGE);
+    if (none && has_calls && takes->null_content) return FR_OK;
+    fr_status st = check_content(b, content, *at);
+    if (st) return st;
+    if (!bit && takes->several_parts && json_array_size(content) > 1) {
+        *out = any(b, content);
         return FR_OK;
     }
-    if (fr_json_is_text(content)) {
-        *out = text_content(b, content);
-        return FR_OK;
-    }
-    if (!json_is_array(content))
-        return wrong(b, at, "content", "expected a string, null or a list of text parts");
-    const fr_status st = check_parts(b, content, *at);
-    if (st || !b->takes->parts) return st ? st : join_parts(b, content, out);
-    *out = any(b, content);
-    return FR_OK;
+    if (fr_json_is_text(content))
+        *out = any(b, content);
+    else
+        st = join_parts(b, content, out);
+    if (!st && list) *out = as_list(b, *out);
+    return st;
 }
 
 // ---- calls ---------------------------------------------------------------------------------
@@ -152,7 +173,8 @@ static fr_status dumped(const builder *b, const json_t *value, fr_jinja_value *o
 }
 
 static fr_status make_arguments(const builder *b, const json_t *given, fr_jinja_value *out) {
-    if (!given || (fr_json_is_text(given) && !json_string_length(given))) { // of no parameters
+    const bool none = !given || json_is_null(given);
+    if (none || (fr_json_is_text(given) && !json_string_length(given))) { // of no parameters
         *out = fr_jinja_dict(b->v);
         return FR_OK;
     }
@@ -176,6 +198,8 @@ static fr_status make_function(const builder *b, const json_t *function, const p
         fr_jinja_value item = fr_jinja_none();
         if (is_key(key, "arguments"))
             st = make_arguments(b, json_object_iter_value(it), &item);
+        else if (json_is_null(json_object_iter_value(it)))
+            continue;
         else
             item = any(b, json_object_iter_value(it));
         put(b, out, key, item);
@@ -199,7 +223,8 @@ static fr_status optional_text(const builder *b, const json_t *object, const cha
 static fr_status make_call(const builder *b, const json_t *json, const place *at,
                            fr_jinja_value calls) {
     if (!json_is_object(json)) return wrong(b, at, NULL, "expected an object");
-    const json_t *function = json_object_get(json, "function");
+    const json_t *given = json_object_get(json, "function"),
+                 *function = json_is_null(given) ? NULL : given;
     const fr_jinja_value out = fr_jinja_dict(b->v);
     fr_jinja_append(b->v, calls, out);
     fr_status st = optional_text(b, json, "id", at);
@@ -209,6 +234,7 @@ static fr_status make_call(const builder *b, const json_t *json, const place *at
     for (void *it = json_object_iter(o); it && !st; it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
         const bool inner = is_key(key, "function");
+        if (json_is_null(json_object_iter_value(it))) continue;
         const fr_jinja_value item =
             inner ? fr_jinja_dict(b->v) : any(b, json_object_iter_value(it));
         place in = *at;
@@ -220,8 +246,6 @@ static fr_status make_call(const builder *b, const json_t *json, const place *at
 }
 
 static fr_status make_calls(const builder *b, const json_t *calls, place at, fr_jinja_value *out) {
-    *out = any(b, calls);
-    if (json_is_null(calls)) return FR_OK;
     if (!json_is_array(calls)) return wrong(b, &at, "tool_calls", "expected a list");
     const size_t n = json_array_size(calls);
     if (n > MAX_CALLS) return wrong(b, &at, "tool_calls", "too many");
@@ -237,16 +261,29 @@ static fr_status make_calls(const builder *b, const json_t *calls, place at, fr_
 
 // ---- messages ------------------------------------------------------------------------------
 
+typedef struct head { // what decides on the form of a message's content
+    const char *role;
+    bool has_calls;
+} head;
+
+// Nothing is the same as null, and no calls as none: templates ask whether they are there.
+static bool is_left_out(const char *key, const json_t *value) {
+    if (is_key(key, "content")) return false;
+    return json_is_null(value) ||
+           (is_key(key, "tool_calls") && json_is_array(value) && !json_array_size(value));
+}
+
 static fr_status make_member(const builder *b, const char *key, const json_t *value,
-                             const place *at, bool has_calls, fr_jinja_value out) {
+                             const place *at, const head *of, fr_jinja_value out) {
     fr_jinja_value item = fr_jinja_none();
     fr_status st = FR_OK;
+    if (is_left_out(key, value)) return FR_OK;
     if (is_key(key, "role")) {
         const char *role = json_string_value(value);
         const size_t n = json_string_length(value);
         item = fr_jinja_string(b->v, role, n, fr_chat_role_mark(role, n));
     } else if (is_key(key, "content")) {
-        st = make_content(b, value, at, has_calls, &item);
+        st = make_content(b, value, at, of->role, of->has_calls, &item);
     } else if (is_key(key, "tool_calls")) {
         st = make_calls(b, value, *at, &item);
     } else {
@@ -263,16 +300,16 @@ static fr_status make_message(const builder *b, const json_t *json, const place 
     if (!fr_json_is_text(json_object_get(json, "role")))
         return wrong(b, at, "role", "expected a string");
     const fr_jinja_value out = fr_jinja_dict(b->v);
-    const bool has_calls = json_array_size(json_object_get(json, "tool_calls")) > 0;
+    const head of = {.role = json_string_value(json_object_get(json, "role")),
+                     .has_calls = json_array_size(json_object_get(json, "tool_calls")) > 0};
     json_t *o = (json_t *)json;
     fr_status st = FR_OK;
     for (size_t i = 0; i < sizeof texts / sizeof *texts && !st; i++)
         st = optional_text(b, json, texts[i], at);
     for (void *it = json_object_iter(o); it && !st; it = json_object_iter_next(o, it))
-        st = make_member(b, json_object_iter_key(it), json_object_iter_value(it), at, has_calls,
-                         out);
-    if (!st && has_calls && !json_object_get(json, "content")) // as the API has it: null
-        st = make_member(b, "content", NULL, at, has_calls, out);
+        st = make_member(b, json_object_iter_key(it), json_object_iter_value(it), at, &of, out);
+    if (!st && !json_object_get(json, "content")) // as null
+        st = make_member(b, "content", NULL, at, &of, out);
     fr_jinja_append(b->v, messages, out);
     return st;
 }
@@ -297,6 +334,7 @@ static fr_status make_messages(const builder *b, const json_t *messages) {
 // ---- tools, flags, documents -----------------------------------------------------------------
 
 static fr_status make_tools(const builder *b, const json_t *tools, fr_json_chat *out) {
+    const fr_jinja_value list = fr_jinja_list(b->v);
     if (!tools || json_is_null(tools)) return FR_OK;
     const size_t n = json_array_size(tools);
     if (!json_is_array(tools)) return fr_fail(b->err, FR_EARG, "tools: expected a list");
@@ -307,11 +345,14 @@ static fr_status make_tools(const builder *b, const json_t *tools, fr_json_chat 
         const json_t *tool = json_array_get(tools, i);
         const json_t *function = json_object_get(tool, "function");
         if (!json_is_object(tool)) return wrong(b, &at, NULL, "expected an object");
-        if (function && !json_is_object(function))
+        if (function && !json_is_null(function) && !json_is_object(function))
             return wrong(b, &at, "function", "expected an object");
+        fr_jinja_append(b->v, list,
+                        fr_json_tool_value(b->v, tool, b->takes->lacks & FR_LACKS_BARE_TOOLS,
+                                           b->takes->lacks & FR_LACKS_NO_PROPERTIES));
     }
     out->request.has_tools = n > 0;
-    if (n) fr_jinja_set(b->v, "tools", any(b, tools));
+    if (n) fr_jinja_set(b->v, "tools", list);
     return FR_OK;
 }
 
@@ -388,7 +429,7 @@ fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat
     if (!json_is_array(root) && !json_is_object(root))
         return fr_fail(err, FR_EARG, "messages: expected a list, or an object with \"messages\"");
     if (json_is_object(root)) st = make_variables(&b, root, &out->request);
-    fr_jinja_set(b.v, "tools", fr_jinja_none());
+    fr_jinja_set(b.v, "tools", takes->no_tools_as_list ? fr_jinja_list(b.v) : fr_jinja_none());
     if (!st) st = make_documents(&b, root);
     if (!st) st = make_messages(&b, json_is_array(root) ? root : json_object_get(root, "messages"));
     if (!st && json_is_object(root)) st = make_tools(&b, json_object_get(root, "tools"), out);

@@ -26,6 +26,8 @@ typedef struct fr_json_chat {
 // the request's too. FR_EARG, FR_EINTR, FR_ENOMEM.
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
                             const fr_watch *watch, fr_error *err);
+// Whether message number `index` has content of the kinds above: FR_EARG, as fr_json_chat_from.
+fr_status fr_json_check_content(const json_t *message, size_t index, fr_error *err);
 // Whether the object has tools, which fr_chat_choose is to know for what `takes` it is read with.
 bool fr_json_has_tools(const json_t *root);
 void fr_json_chat_close(fr_json_chat *chat); // fine on {0}, and twice

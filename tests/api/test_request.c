@@ -446,6 +446,39 @@ static const struct {
     {"\"tool_choice\":\"required\"", "tool_choice: a call cannot be forced here", 2},
     {"\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"f\"}}",
      "tool_choice: a call cannot be forced here", 2},
+    {"\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"required\",\"tools\":[]}",
+     "tool_choice: a call cannot be forced here", 2},
+    {"\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"auto\",\"tools\":[{\"type\":"
+     "\"function\","
+     "\"name\":\"g\"}]}",
+     "tool_choice.tools[0].name: expected one of the tools, found \"g\"", 2},
+    {"\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"auto\"}",
+     "tool_choice.tools: expected a list", 2},
+    {"\"function_call\":{\"name\":\"f\"}", "function_call: a call cannot be forced here", 2},
+    {"\"guided_json\":{\"type\":\"object\"}", "guided_json: answers cannot be constrained", 3},
+    {"\"guided_regex\":\"a+\"", "guided_regex: answers cannot be constrained", 3},
+    {"\"guided_choice\":[\"a\"]", "guided_choice: answers cannot be constrained", 3},
+    {"\"guided_grammar\":\"x\"", "guided_grammar: answers cannot be constrained", 3},
+    {"\"structured_outputs\":{\"regex\":\"a\"}", "structured_outputs: answers cannot be", 3},
+    {"\"structural_tag\":\"x\"", "structural_tag: answers cannot be constrained", 3},
+    {"\"regex\":\"a\"", "regex: answers cannot be constrained", 3},
+    {"\"ebnf\":\"a\"", "ebnf: answers cannot be constrained", 3},
+    {"\"min_tokens\":5", "min_tokens: an answer ends where", 3},
+    {"\"min_tokens\":\"5\"", "min_tokens: expected a number", 3},
+    {"\"length_penalty\":0.5", "length_penalty: there is no search by beams", 3},
+    {"\"use_beam_search\":true", "use_beam_search: there is no search by beams", 3},
+    {"\"bad_words\":[\"a\"]", "bad_words: ", 3},
+    {"\"allowed_token_ids\":[3]", "allowed_token_ids: ", 3},
+    {"\"include_stop_str_in_output\":true", "include_stop_str_in_output: ", 3},
+    {"\"logits_processors\":[\"a\"]", "logits_processors: ", 3},
+    {"\"truncate_prompt_tokens\":3", "truncate_prompt_tokens: prompts are not cut here", 3},
+    {"\"skip_special_tokens\":false", "skip_special_tokens: ", 3},
+    {"\"chat_template\":\"x\"", "chat_template: the template is the server's", 3},
+    {"\"echo\":true", "echo: a conversation is not repeated", 2},
+    {"\"repetition_penalty\":0", "repetition_penalty: expected a number from 0.01", 3},
+    {"\"stop_token_ids\":3", "stop_token_ids: expected a list", 3},
+    {"\"stop_token_ids\":[1,-1]", "stop_token_ids[1]: expected a token id below", 3},
+    {"\"stop_token_ids\":[99999999]", "stop_token_ids[0]: expected a token id below", 3},
     {"\"mirostat\":2", "mirostat: this sampler is not there", 3},
     {"\"dry_multiplier\":0.8", "dry_multiplier: this sampler is not there", 3},
     {"\"xtc_probability\":0.5", "xtc_probability: this sampler is not there", 3},
@@ -503,7 +536,12 @@ static void wrong_fields_are_named_by_their_path(void **state) {
                    "\"response_format\":{\"type\":\"text\"},\"tool_choice\":\"auto\","
                    "\"post_sampling_probs\":false,\"samplers\":[\"penalties\",\"dry\",\"top_k\","
                    "\"typ_p\",\"top_p\",\"min_p\",\"xtc\",\"temperature\"],\"functions\":[],"
-                   "\"modalities\":[\"text\"],\"t_max_predict_ms\":-1,\"mcp_servers\":[]"));
+                   "\"modalities\":[\"text\"],\"t_max_predict_ms\":-1,\"mcp_servers\":[],"
+                   "\"function_call\":\"auto\",\"min_tokens\":0,\"length_penalty\":1.0,"
+                   "\"use_beam_search\":false,\"bad_words\":[],\"allowed_token_ids\":null,"
+                   "\"include_stop_str_in_output\":false,\"skip_special_tokens\":true,"
+                   "\"truncate_prompt_tokens\":-1,\"structured_outputs\":{\"json\":null},"
+                   "\"guided_choice\":[],\"echo\":false,\"stop_token_ids\":[]"));
     assert_true(r.several_calls);
     fr_api_close(&r);
     take(chat_with("\"samplers\":\"edskypmxt\",\"parallel_tool_calls\":false,\"n_probs\":3"));
@@ -631,7 +669,7 @@ static void a_last_message_of_the_assistant_is_continued(void **state) {
     refuse(SAID "3}]}", "messages[1].content: expected a string");
     refuse(SAID "[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image_url\",\"text\":\"b\"}]}]}",
            "messages[1].content[1]: expected {\"type\": \"text\"");
-    refuse(SAID "[{\"type\":\"text\",\"text\":4}]}]}", "messages[1].content[0]: expected ");
+    refuse(SAID "[{\"type\":\"text\",\"text\":4}]}]}", "messages[1].content[0].text: expected ");
     refuse(SAID "[{\"text\":\"a\"}]}]}", "messages[1].content[0]: expected ");
     refuse(SAID "\"\",\"reasoning_content\":4}]}",
            "messages[1].reasoning_content: expected a string, found 4");
@@ -677,10 +715,67 @@ static void messages_go_through_the_template(void **state) {
     model.chat = usual;
 }
 
+// vLLM's names for what is here.
+static void vllms_names_are_known(void **state) {
+    (void)state;
+    take(text_with("\"repetition_penalty\":1.5,\"stop_token_ids\":[3,5]"));
+    assert_true(r.sampling.repeat_penalty == 1.5f && r.sampling.repeat_last_n == -1);
+    assert_true(r.stop_tokens.n == 2 && r.stop_tokens.data[0] == 3 && r.stop_tokens.data[1] == 5);
+    fr_api_close(&r);
+    take(text_with("\"repetition_penalty\":1.5,\"repeat_last_n\":7"));
+    assert_true(r.sampling.repeat_penalty == 1.5f && r.sampling.repeat_last_n == 7);
+    fr_api_close(&r);
+    take(text_with("\"repetition_penalty\":1.5,\"repeat_penalty\":2"));
+    assert_true(r.sampling.repeat_penalty == 2 && r.sampling.repeat_last_n == 64);
+    fr_api_close(&r);
+}
+
+#define TOOL(name) "{\"type\":\"function\",\"function\":{\"name\":\"" name "\"}}"
+
+// What forces nothing is taken; the template is shown the tools that are allowed, and no others.
+static void tools_may_be_allowed(void **state) {
+    (void)state;
+    static const struct {
+        const char *choice, *shown;
+    } cases[] = {
+        {"{\"type\":\"auto\"}", "fg"},
+        {"{\"type\":\"none\"}", ""},
+        {"{\"type\":\"allowed_tools\",\"mode\":\"auto\",\"tools\":[{\"type\":\"function\",\"name\":"
+         "\"g\"}]}",
+         "g"},
+        {"{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\",\"tools\":[" TOOL(
+             "f") "]}}",
+         "f"},
+        {"{\"type\":\"allowed_tools\",\"tools\":[" TOOL("g") "," TOOL("f") "," TOOL("g") "]}",
+         "fg"},
+        {"{\"type\":\"allowed_tools\",\"mode\":\"auto\",\"tools\":[{\"type\":\"web_search\"}]}",
+         ""},
+    };
+    fr_chat_template own = {0};
+    const fr_chat_template *const usual = model.chat;
+    static const char text[] = "{% for t in tools or [] %}{{ t.function.name }}{% endfor %}"
+                               "{% for m in messages %}{{ m.content }}{% endfor %}";
+    assert_int_equal(fr_chat_open(&own, text, sizeof text - 1, &err), FR_OK);
+    model.chat = &own;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char field[400], right[16];
+        snprintf(field, sizeof field, "\"tools\":[" TOOL("f") "," TOOL("g") "],\"tool_choice\":%s",
+                 cases[i].choice);
+        take(chat_with(field));
+        snprintf(right, sizeof right, "%sthe end", cases[i].shown);
+        expect_ids(0, right);
+        assert_int_equal(r.tools, *cases[i].shown != 0);
+        fr_api_close(&r);
+    }
+    fr_chat_close(&own);
+    model.chat = usual;
+}
+
 // Which also says in what form arguments are handed to it.
 static void requests_with_tools_have_a_template_of_their_own(void **state) {
     (void)state;
-    static const char tools[] = "{{ tools | length }}{% for m in messages %}{{ m.content or '' }}"
+    static const char tools[] = "{% for t in tools %}{{ t.function.name }}{% endfor %}"
+                                "{% for m in messages %}{{ m.content or '' }}"
                                 "{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}"
                                 "{% endfor %}{% endfor %}";
     fr_chat_template own = {0};
@@ -692,7 +787,7 @@ static void requests_with_tools_have_a_template_of_their_own(void **state) {
     "\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\": 1}\"}}]}],\"tools\":[{\"type\":"     \
     "\"function\",\"function\":{\"name\":\"f\"}}]"
     take(CALLED "}");
-    expect_ids(0, "1a{\"x\": 1}");
+    expect_ids(0, "fa{\"x\": 1}");
     fr_api_close(&r);
     take(chat_with("\"tools\":[]"));
     expect_ids(0, "<|im_start|>user\nthe end<|im_end|>\n<|im_start|>assistant\n");
@@ -932,6 +1027,8 @@ int main(void) {
         cmocka_unit_test(bodies_that_are_none_are_said),
         cmocka_unit_test(prompts_come_in_every_form),
         cmocka_unit_test(messages_go_through_the_template),
+        cmocka_unit_test(vllms_names_are_known),
+        cmocka_unit_test(tools_may_be_allowed),
         cmocka_unit_test(a_last_message_of_the_assistant_is_continued),
         cmocka_unit_test(requests_with_tools_have_a_template_of_their_own),
         cmocka_unit_test(a_prompt_may_begin_thinking),

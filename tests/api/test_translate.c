@@ -1,6 +1,6 @@
 // Bodies of Anthropic's messages and OpenAI's responses as chat requests: what becomes what, and
 // what is refused with which sentence.
-#include "api/fields.h"
+#include "api/fit.h"
 #include "api/translate.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,10 +45,18 @@ static void refuse_all(fr_api_translator *translate, const pair *pairs, size_t n
     }
 }
 
-#define N(list)  (sizeof(list) / sizeof *(list))
-#define HI       "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
-#define PART(s)  "{\"type\":\"text\",\"text\":\"" s "\"}"
-#define CALL     "{\"id\":\"t1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
+#define N(list) (sizeof(list) / sizeof *(list))
+#define HI      "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
+#define PART(s) "{\"type\":\"text\",\"text\":\"" s "\"}"
+#define CALL    "{\"id\":\"t1\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
+// A call and what it gave.
+#define ASKED(given)                                                                               \
+    "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"f\","    \
+    "\"input\":{}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"   \
+    "\"t1\",\"content\":" given "}]}"
+#define ASKED_CHAT(given)                                                                          \
+    "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" CALL                               \
+    "\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\",\"content\":" given "}"
 #define SCHEMA   "{\"type\":\"object\"}"
 #define FUNCTION "{\"name\":\"f\",\"description\":\"d\",\"parameters\":" SCHEMA "}"
 
@@ -91,6 +99,78 @@ static void anthropics_messages_are_chats(void **state) {
     check_all(fr_api_from_anthropic, pairs, N(pairs));
 }
 
+// Systems between the messages, what a document says, and pictures that somebody has gone on after.
+static void anthropics_other_blocks_are_told(void **state) {
+    (void)state;
+    static const pair pairs[] = {
+        {"{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"system\",\"content\":"
+         "\"b\"},"
+         "{\"role\":\"system\",\"content\":[" PART("c") "]}]}",
+         "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"system\",\"content\":"
+         "\"b\"},"
+         "{\"role\":\"system\",\"content\":[" PART("c") "]}]}"},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"document\",\"title\":\"t\","
+         "\"source\":{\"type\":\"text\",\"media_type\":\"text/plain\",\"data\":\"d\"}},{\"type\":"
+         "\"search_result\",\"source\":\"u\",\"title\":\"v\",\"content\":[" PART("w") "]}]}]}",
+         "{\"messages\":[{\"role\":\"user\",\"content\":[" PART("t\\nd") "," PART(
+             "v\\nu\\nw") "]}]}"},
+        {"{\"messages\":[" ASKED("[" PART("a") ",{\"type\":\"image\"},{\"type\":\"tool_reference\","
+                                               "\"tool_name\":\"g\"}]") ",{\"role\":\"assistant\","
+                                                                        "\"content\":\"b\"}]}",
+         "{\"messages\":[" ASKED_CHAT(
+             "[" PART("a") "," PART("[image: left out, since only text is read here]") "," PART(
+                 "g") "]") ",{\"role\":"
+                           "\"assistant\","
+                           "\"content\":\"b\"}"
+                           "]}"},
+        // The user's own word behind it, in the same message.
+        {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
+         "\"t1\",\"content\":[{\"type\":\"image\"}]}," PART("go on") "]}]}",
+         "{\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"t1\",\"content\":[" PART(
+             "[image: left out, since only text is read here]") "]},{\"role\":\"user\",\"content\":"
+                                                                "["
+                                                                "" PART("go on") "]}]}"},
+        // What Anthropic ran stands in the assistant's message.
+        {"{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"server_tool_use\",\"id\":"
+         "\"t1\",\"name\":\"f\",\"input\":{}},{\"type\":\"web_search_tool_result\",\"tool_use_id\":"
+         "\"t1\",\"content\":[{\"url\":\"u\"}]}," PART("so") "]}]}",
+         "{\"messages\":[" ASKED_CHAT("\"[{\\\"url\\\": \\\"u\\\"}]\"") ",{\"role\":\"assistant\","
+                                                                        "\"content\":[" PART(
+                                                                            "so") "]}]}"},
+        {"{" HI ",\"output_config\":{\"effort\":\"low\"}}",
+         "{" HI ",\"output_config\":{\"effort\":\"low\"},\"reasoning_effort\":\"low\"}"},
+    };
+    check_all(fr_api_from_anthropic, pairs, N(pairs));
+}
+
+// Their schemas are published: a request has their names alone.
+static void tools_that_the_client_runs_are_functions(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *name, *parameter;
+    } tools[] = {{"bash_20250124", "bash", "command"},
+                 {"text_editor_20250728", "str_replace_based_edit_tool", "old_str"},
+                 {"text_editor_20241022", "str_replace_editor", "insert_line"},
+                 {"memory_20250818", "memory", "new_path"}};
+    for (size_t i = 0; i < N(tools); i++) {
+        fr_error err = {0};
+        json_t *body = json_pack("{s:[], s:[{s:s, s:s}]}", "messages", "tools", "type",
+                                 tools[i].type, "name", tools[i].name);
+        json_t *found = fr_api_from_anthropic(body, NULL, &err);
+        if (!found) fail_msg("%s: %s", tools[i].type, err.text);
+        const json_t *tool = json_array_get(json_object_get(found, "tools"), 0),
+                     *function = json_object_get(tool, "function"),
+                     *parameters = json_object_get(function, "parameters");
+        assert_string_equal(json_string_value(json_object_get(tool, "type")), "function");
+        assert_string_equal(json_string_value(json_object_get(function, "name")), tools[i].name);
+        assert_true(json_string_length(json_object_get(function, "description")) > 0);
+        assert_true(json_is_object(
+            json_object_get(json_object_get(parameters, "properties"), tools[i].parameter)));
+        json_decref(found);
+        json_decref(body);
+    }
+}
+
 static void anthropics_wrong_messages_are_said(void **state) {
     (void)state;
     static const pair pairs[] = {
@@ -105,10 +185,23 @@ static void anthropics_wrong_messages_are_said(void **state) {
         {"{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"a\","
          "\"name\":\"f\",\"input\":\"x\"}]}]}",
          "messages[0].content[0].input: "},
+        {"{\"messages\":[" ASKED("[{\"type\":\"image\",\"source\":{}}]") "]}",
+         "messages[1].content[0].content[0]: only text is read here, found image"},
+        {"{\"messages\":[" ASKED("[" PART("a") ",{\"type\":\"document\",\"source\":{\"type\":"
+                                               "\"base64\"}}]") "]}",
+         "messages[1].content[0].content[1]: only text is read here, found document"},
+        {"{\"messages\":[" ASKED("7") "]}", "messages[1].content[0].content: "},
+        {"{\"messages\":[{\"role\":\"system\",\"content\":[{\"type\":\"tool_use\"}]}]}",
+         "messages[0].content[0].type: "},
+        {"{\"messages\":[{\"role\":\"tool\",\"content\":\"a\"}]}", "messages[0].role: "},
         {"{\"system\":5," HI "}", "system: "},
         {"{\"system\":[\"a\"]," HI "}", "system[0]: "},
         {"{" HI ",\"tools\":[{\"type\":\"web_search_20250305\"}]}", "tools[0].type: "},
+        {"{" HI ",\"tools\":[{\"type\":\"computer_20250124\",\"name\":\"computer\"}]}",
+         "tools[0].type: "},
+        {"{" HI ",\"tools\":[{\"type\":\"bash_\",\"name\":\"bash\"}]}", "tools[0].type: "},
         {"{" HI ",\"tools\":[{}]}", "tools[0].name: "},
+        {"{" HI ",\"output_config\":{\"effort\":3}}", "output_config.effort: "},
         {"{" HI ",\"tool_choice\":{\"type\":\"any\"}}", "tool_choice.type: "},
         {"{" HI ",\"thinking\":{\"type\":\"much\"}}", "thinking.type: "},
     };
@@ -140,11 +233,100 @@ static void responses_are_chats(void **state) {
          "{\"messages\":[{\"role\":\"assistant\",\"reasoning_content\":\"hm\",\"content\":[" PART(
              "so") "],\"tool_calls\":[" CALL
                    "\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\","
-                   "\"content\":[" PART("42") "]}]}"},
+                   "\"content\":\"42\"}]}"},
         {"{\"input\":\"hi\",\"tools\":[{\"type\":\"function\",\"name\":\"f\",\"description\":\"d\","
          "\"parameters\":" SCHEMA "}],\"reasoning\":{\"effort\":\"none\"}}",
          "{" HI ",\"tools\":[{\"type\":\"function\",\"function\":" FUNCTION
          "}],\"reasoning_effort\":\"none\"}"},
+    };
+    check_all(fr_api_from_responses, pairs, N(pairs));
+}
+
+#define CUSTOM                                                                                     \
+    "{\"type\":\"object\",\"properties\":{\"input\":{\"type\":\"string\",\"description\":"         \
+    "\"The whole input, as a text.\"}},\"required\":[\"input\"]}"
+
+// Custom tools become functions of one text, namespaces are opened, OpenAI's own are left out.
+static void tools_of_responses_are_functions(void **state) {
+    (void)state;
+    static const pair pairs[] = {
+        {"{\"input\":\"hi\",\"tools\":[{\"type\":\"function\",\"name\":\"f\",\"parameters\":{}},{"
+         "\"type\":"
+         "\"custom\",\"name\":\"g\",\"description\":\"x\",\"format\":{\"type\":\"grammar\","
+         "\"syntax\":"
+         "\"lark\",\"definition\":\"start: "
+         "x\"}},{\"type\":\"web_search\",\"external_web_access\":false},"
+         "{\"type\":\"namespace\",\"name\":\"n\",\"tools\":[{\"type\":\"function\",\"name\":\"h\"}]"
+         "}]}",
+         "{" HI
+         ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{}}},"
+         "{\"type\":\"function\",\"function\":{\"name\":\"g\",\"description\":\"x\\n\\nThe input "
+         "is a text "
+         "of this grammar (lark):\\nstart: x\",\"parameters\":" CUSTOM "}},{\"type\":\"function\","
+         "\"function\":{\"name\":\"h\"}}]}"},
+        {"{\"input\":\"hi\",\"tools\":[{\"type\":\"local_shell\"},{\"type\":\"image_generation\"}]"
+         "}",
+         "{" HI "}"},
+        {"{\"input\":[{\"role\":\"user\",\"content\":\"a\"},{\"type\":\"additional_tools\","
+         "\"tools\":"
+         "[{\"type\":\"function\",\"name\":\"f\"}]}]}",
+         "{\"messages\":[{\"role\":\"user\",\"content\":[" PART(
+             "a") "]}],\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]}"},
+    };
+    check_all(fr_api_from_responses, pairs, N(pairs));
+}
+
+// Calls of other kinds than functions, and what they gave.
+static void calls_of_all_kinds_are_calls(void **state) {
+    (void)state;
+    static const pair pairs[] = {
+        {"{\"input\":[{\"type\":\"custom_tool_call\",\"call_id\":\"t1\",\"name\":\"f\",\"input\":"
+         "\"x\\ny\"}"
+         ",{\"type\":\"custom_tool_call_output\",\"call_id\":\"t1\",\"output\":\"42\"}]}",
+         "{\"messages\":[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" CALL
+         "\"{\\\"input\\\": "
+         "\\\"x\\\\ny\\\"}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\",\"content\":"
+         "\"42\"}]}"},
+        {"{\"input\":[{\"type\":\"local_shell_call\",\"call_id\":\"t1\",\"action\":{\"type\":"
+         "\"exec\"}},"
+         "{\"type\":\"web_search_call\",\"id\":\"w\"},{\"type\":\"local_shell_call_output\",\"call_"
+         "id\":"
+         "\"t1\",\"output\":\"42\"}]}",
+         "{\"messages\":[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"t1\","
+         "\"type\":"
+         "\"function\",\"function\":{\"name\":\"local_shell\",\"arguments\":\"{\\\"type\\\": "
+         "\\\"exec\\\"}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\",\"content\":\"42\"}]}"},
+        // A picture that somebody has gone on after, a refusal, and an output of older clients.
+        {"{\"input\":[{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":[{\"type\":"
+         "\"input_text\",\"text\":\"b\"},{\"type\":\"input_image\"}]},{\"role\":\"assistant\","
+         "\"content\":"
+         "[{\"type\":\"refusal\",\"refusal\":\"no\"}]},{\"type\":\"function_call_output\",\"call_"
+         "id\":"
+         "\"c\",\"output\":{\"content\":\"d\",\"success\":false}}]}",
+         "{\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":[" PART(
+             "b") "," PART("[input_image: left out, since only text is read here]") "]},{\"role\":"
+                                                                                    "\"assistant\","
+                                                                                    "\"content\":"
+                                                                                    "[" PART(
+                                                                                        "no") "]},{"
+                                                                                              "\"ro"
+                                                                                              "le\""
+                                                                                              ":\"t"
+                                                                                              "ool"
+                                                                                              "\","
+                                                                                              "\"to"
+                                                                                              "ol_"
+                                                                                              "call"
+                                                                                              "_id"
+                                                                                              "\":"
+                                                                                              "\"c"
+                                                                                              "\","
+                                                                                              "\"co"
+                                                                                              "nten"
+                                                                                              "t\":"
+                                                                                              "\"d"
+                                                                                              "\"}]"
+                                                                                              "}"},
     };
     check_all(fr_api_from_responses, pairs, N(pairs));
 }
@@ -167,7 +349,15 @@ static void wrong_responses_are_said(void **state) {
         {"{\"input\":\"a\",\"background\":true}", "background: "},
         {"{\"input\":\"a\",\"text\":{\"format\":{\"type\":\"json_schema\"}}}",
          "text.format.type: "},
-        {"{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\"}]}", "tools[0].type: "},
+        {"{\"input\":\"a\",\"tools\":[{\"name\":\"f\"}]}", "tools[0].type: "},
+        {"{\"input\":\"a\",\"tools\":[{\"type\":\"web_search\"},{\"type\":\"custom\"}]}",
+         "tools[1].name: "},
+        {"{\"input\":[{\"type\":\"compaction\",\"encrypted_content\":\"x\"}]}", "input[0].type: "},
+        {"{\"input\":[{\"type\":\"function_call_output\",\"call_id\":\"a\",\"output\":[{\"type\":"
+         "\"input_image\"}]}]}",
+         "input[0].output[0]: only text is read here, found input_image"},
+        {"{\"input\":[{\"type\":\"custom_tool_call\",\"call_id\":\"a\",\"name\":\"f\"}]}",
+         "input[0].input: "},
     };
     refuse_all(fr_api_from_responses, pairs, N(pairs));
 }
@@ -205,6 +395,7 @@ static void faults_are_told_by_the_bodys_own_names(void **state) {
 // For a template that knows no tools.
 static void tools_are_told_as_text(void **state) {
     (void)state;
+    const fr_chat_takes none = {.text = true};
     static const char given[] =
         "{\"tools\":[{\"type\":\"function\",\"function\":" FUNCTION
         "}],\"messages\":[{\"role\":\"system\",\"content\":\"be "
@@ -222,7 +413,7 @@ static void tools_are_told_as_text(void **state) {
     fr_error err = {0};
     json_t *root = json_loads(given, 0, NULL);
     assert_non_null(root);
-    if (fr_api_tell_tools(root, &err)) fail_msg("%s", err.text);
+    if (fr_api_tell_tools(root, &none, &err)) fail_msg("%s", err.text);
     assert_null(json_object_get(root, "tools"));
     const json_t *messages = json_object_get(root, "messages");
     assert_int_equal(json_array_size(messages), N(right));
@@ -247,7 +438,7 @@ static void tools_are_told_as_text(void **state) {
         "<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response>\nand?", "well?",
         "<tool_response>\n3\n</tool_response>", "so", "<tool_response>\n4\n</tool_response>"};
     root = json_loads(several, 0, NULL);
-    if (fr_api_tell_tools(root, &err)) fail_msg("%s", err.text);
+    if (fr_api_tell_tools(root, &none, &err)) fail_msg("%s", err.text);
     assert_int_equal(json_array_size(json_object_get(root, "messages")), N(joined));
     for (size_t i = 0; i < N(joined); i++)
         assert_string_equal(json_string_value(json_object_get(
@@ -264,22 +455,26 @@ static void tools_are_told_as_text(void **state) {
         json_t *list = json_loads("[{\"role\":\"user\",\"content\":\"hi\"}]", 0, NULL);
         json_array_append_new(list, json_loads(wrong[i][0], 0, NULL));
         json_t *body = json_pack("{s:o}", "messages", list);
-        assert_int_equal(fr_api_tell_tools(body, &err), FR_EARG);
+        assert_int_equal(fr_api_tell_tools(body, &none, &err), FR_EARG);
         if (strncmp(err.text, wrong[i][1], strlen(wrong[i][1]))) fail_msg("%s", err.text);
         json_decref(body);
     }
-    static const char none[] = "{" HI ",\"tools\":[]}";
-    json_t *as_is = json_loads(none, 0, NULL);
-    assert_int_equal(fr_api_tell_tools(as_is, &err), FR_OK);
+    static const char empty[] = "{" HI ",\"tools\":[]}";
+    json_t *as_is = json_loads(empty, 0, NULL);
+    assert_int_equal(fr_api_tell_tools(as_is, &none, &err), FR_OK);
     assert_int_equal(json_array_size(json_object_get(as_is, "messages")), 1);
     json_decref(as_is);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(anthropics_messages_are_chats),
+                                       cmocka_unit_test(anthropics_other_blocks_are_told),
+                                       cmocka_unit_test(tools_that_the_client_runs_are_functions),
                                        cmocka_unit_test(anthropics_wrong_messages_are_said),
                                        cmocka_unit_test(responses_are_chats),
                                        cmocka_unit_test(faults_are_told_by_the_bodys_own_names),
+                                       cmocka_unit_test(tools_of_responses_are_functions),
+                                       cmocka_unit_test(calls_of_all_kinds_are_calls),
                                        cmocka_unit_test(wrong_responses_are_said),
                                        cmocka_unit_test(tools_are_told_as_text)};
     return cmocka_run_group_tests_name("api/translate", tests, NULL, NULL);

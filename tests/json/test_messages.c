@@ -45,16 +45,75 @@ static void messages_alone_ask_for_an_answer(void **state) {
         &usual, "False");
 }
 
-// Null content is empty, as llama-server has it: most templates put strings together.
+// Null content is empty, as llama-server has it, and so is none: most templates put strings together.
 static void members_keep_their_order_and_types(void **state) {
+    (void)state;
+    expect(MESSAGES,
+           "[{\"content\":\"a\\u0000b\",\"role\":\"user\",\"name\":\"n\",\"x\":[1.50,"
+           "12345678901234567890]},{\"role\":\"user\",\"content\":null},{\"role\":\"user\"}]",
+           &usual,
+           "[{\"content\": \"a\\u0000b\", \"role\": \"user\", \"name\": \"n\", \"x\": [1.5, "
+           "12345678901234567890]}, {\"role\": \"user\", \"content\": \"\"}, {\"role\": \"user\", "
+           "\"content\": \"\"}]");
+}
+
+// Templates ask whether a member is there: one that is null is not, nor are calls of which none is.
+static void null_members_are_left_out(void **state) {
     (void)state;
     expect(
         MESSAGES,
-        "[{\"content\":\"a\\u0000b\",\"role\":\"user\",\"name\":\"n\",\"x\":[1.50,"
-        "12345678901234567890]},{\"role\":\"user\",\"content\":null},{\"role\":\"user\"}]",
+        "[{\"role\":\"assistant\",\"content\":\"a\",\"tool_calls\":null,\"reasoning_content\":null,"
+        "\"refusal\":null},{\"role\":\"assistant\",\"content\":\"b\",\"tool_calls\":[]}]",
         &usual,
-        "[{\"content\": \"a\\u0000b\", \"role\": \"user\", \"name\": \"n\", \"x\": [1.5, "
-        "12345678901234567890]}, {\"role\": \"user\", \"content\": \"\"}, {\"role\": \"user\"}]");
+        "[{\"role\": \"assistant\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": "
+        "\"b\"}]");
+    expect("{{ messages[0].tool_calls | tojson }}",
+           "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":null,\"function\":{"
+           "\"name\":"
+           "\"f\",\"arguments\":null,\"x\":null}}]}]",
+           &usual, "[{\"function\": {\"name\": \"f\", \"arguments\": {}}}]");
+}
+
+// A role's content is a list where its texts are left out of strings, and else a string.
+static void content_is_in_the_form_that_a_role_has(void **state) {
+    (void)state;
+    static const char two[] =
+        "[{\"role\":\"system\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},"
+        "{\"type\":\"text\",\"text\":\"b\"}]},{\"role\":\"user\",\"content\":"
+        "[{\"type\":\"text\",\"text\":\"c\"}]},{\"role\":\"tool\",\"content\":"
+        "\"d\"}]";
+    const fr_chat_takes both = {.text = true, .parts = true},
+                        lists = {.text = true, .lists = FR_LIST_SYSTEM | FR_LIST_TOOL};
+    expect("{% for m in messages %}{{ m.content | tojson }}{% endfor %}", two, &both,
+           "\"a\\nb\"\"c\"\"d\"");
+    expect("{% for m in messages %}{{ m.content | tojson }}{% endfor %}", two, &lists,
+           "[{\"type\": \"text\", \"text\": \"a\\nb\"}]\"c\""
+           "[{\"type\": \"text\", \"text\": \"d\"}]");
+}
+
+// Of tools the template finds what it needs, and of what is null nothing.
+static void tools_have_what_a_template_needs(void **state) {
+    (void)state;
+    const fr_chat_takes bare = {.text = true, .lacks = FR_LACKS_BARE_TOOLS},
+                        empty = {.text = true, .lacks = FR_LACKS_NO_PROPERTIES};
+    static const char tools[] =
+        "{\"messages\":[],\"tools\":[{\"type\":\"function\",\"function\":{\"name\":"
+        "\"f\",\"description\":null}},{\"function\":{\"name\":\"g\","
+        "\"parameters\":{\"x\":1}}}]}";
+    expect("{{ tools | tojson }}", tools, &usual,
+           "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}, {\"function\": {\"name\": "
+           "\"g\", "
+           "\"parameters\": {\"x\": 1}}}]");
+    expect("{{ tools | tojson }}", tools, &bare,
+           "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"\", "
+           "\"parameters\": "
+           "{\"type\": \"object\", \"properties\": {}}}}, {\"function\": {\"name\": \"g\", "
+           "\"parameters\": "
+           "{\"x\": 1}, \"description\": \"\"}}]");
+    expect("{{ tools | tojson }}", tools, &empty,
+           "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}, {\"function\": {\"name\": "
+           "\"g\", "
+           "\"parameters\": {\"x\": 1, \"type\": \"object\", \"properties\": {}}}}]");
 }
 
 #define PARTS                                                                                      \
@@ -63,9 +122,13 @@ static void members_keep_their_order_and_types(void **state) {
 
 static void text_parts_are_joined_where_strings_are_taken(void **state) {
     (void)state;
-    const fr_chat_takes both = {.text = true, .parts = true}, parts = {.parts = true};
+    const fr_chat_takes both = {.text = true, .parts = true, .several_parts = true},
+                        one = {.text = true, .parts = true}, parts = {.parts = true};
     expect(MESSAGES, PARTS, &usual, "[{\"role\": \"user\", \"content\": \"a\\nb\"}]");
     expect("{{ messages[0].content | length }}", PARTS, &both, "2");
+    expect(MESSAGES, PARTS, &one, "[{\"role\": \"user\", \"content\": \"a\\nb\"}]");
+    expect(MESSAGES, PARTS, &parts,
+           "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\\nb\"}]}]");
     expect(MESSAGES, "[]", &usual, "[]");
     expect(MESSAGES, "[{\"role\":\"user\",\"content\":\"a\"}]", &parts,
            "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}]}]");
@@ -207,6 +270,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_alone_ask_for_an_answer),
         cmocka_unit_test(members_keep_their_order_and_types),
+        cmocka_unit_test(null_members_are_left_out),
+        cmocka_unit_test(content_is_in_the_form_that_a_role_has),
+        cmocka_unit_test(tools_have_what_a_template_needs),
         cmocka_unit_test(text_parts_are_joined_where_strings_are_taken),
         cmocka_unit_test(calls_take_arguments_as_object_or_string),
         cmocka_unit_test(arguments_take_no_more_than_text_does),

@@ -3,8 +3,9 @@
 // The template is a Jinja program: the one in the model's file, one from a file of the user's, or a
 // short one by name for models that have none. It gives the bytes that Hugging Face's
 // apply_chat_template gives. What differs between templates in what they take (parts of content,
-// arguments as text or objects, null) is found out once, when a template is opened, by rendering
-// small conversations; callers and json/messages.h then hand over what it takes.
+// arguments as text or objects, systems in the middle, several calls) is found out once, when a
+// template is opened, by rendering small conversations; callers, json/messages.h and api/fit.h then
+// hand over what it takes.
 //
 // Of every byte it is kept whether template or message wrote it (text/marked.h). Strings are
 // borrowed, carry their length and may hold NUL.
@@ -22,11 +23,42 @@ typedef struct fr_message { // of text alone; conversations with more are made b
     fr_chat_str role, content;
 } fr_message;
 
+// Roles whose content a template takes as a list of parts alone.
+enum { FR_LIST_SYSTEM = 1, FR_LIST_ASSISTANT = 2, FR_LIST_TOOL = 4 };
+
+// What a template refuses, or leaves out of the prompt without a word, though it takes plain turns.
+enum {
+    FR_LACKS_SYSTEM = 1 << 0,          // a system's message in front
+    FR_LACKS_SYSTEM_ALONE = 1 << 1,    // ... without a user's after it
+    FR_LACKS_SYSTEM_AND_END = 1 << 2,  // ... where the last message is no user's
+    FR_LACKS_SYSTEMS = 1 << 3,         // several in a row
+    FR_LACKS_LATER_SYSTEM = 1 << 4,    // after another role's
+    FR_LACKS_USERS = 1 << 5,           // two turns of the user's in a row
+    FR_LACKS_ASSISTANTS = 1 << 6,      // ... of the assistant's
+    FR_LACKS_ASSISTANT_FIRST = 1 << 7, // the assistant's in front of all others
+    FR_LACKS_CALLS = 1 << 8,           // a message with a call
+    FR_LACKS_RESULTS = 1 << 9,         // ... with what a tool gave
+    FR_LACKS_USER_AFTER_RESULT = 1 << 10,
+    FR_LACKS_SEVERAL_CALLS = 1 << 11,     // in one message
+    FR_LACKS_TEXT_BESIDE_CALLS = 1 << 12, // but in a message in front of them
+    FR_LACKS_FOREIGN_IDS = 1 << 13,       // of calls: any but nine letters and digits
+    FR_LACKS_MISSING_IDS = 1 << 14,       // calls and results without
+    FR_LACKS_BARE_TOOLS = 1 << 15,        // without a description or parameters
+    FR_LACKS_NO_PROPERTIES = 1 << 16,     // tools whose parameters have none
+    FR_LACKS_TOOLS = 1 << 18,             // it takes tools and does not write them
+    FR_LACKS_EMPTY_ASSISTANT = 1 << 17,   // one of the assistant's that says nothing
+};
+
 typedef struct fr_chat_takes {
-    bool text, parts;                      // content as a string; as a list of {"type", "text"}
+    bool text, parts;   // content of the user's as a string; as a list of {"type", "text"}
+    bool several_parts; // ... all of which it writes
     bool text_arguments, object_arguments; // of calls, so that they come out as JSON
-    bool null_content;                     // beside calls
+    bool null_content;                     // beside calls, where empty text is not taken
     bool tools;
+    bool no_tools_as_list;       // where there are none, it wants an empty list
+    unsigned lists;              // FR_LIST_*
+    unsigned lacks;              // FR_LACKS_*
+    unsigned lacks_beside_tools; // ... where there are tools
 } fr_chat_takes;
 
 typedef struct fr_chat_template { // {0}: none
@@ -86,6 +118,10 @@ fr_status fr_chat_render(const fr_chat_template *chat, const fr_chat_request *re
 fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
                          fr_chat_request *request, bool bos, bool control, fr_chat_text *out,
                          fr_ids *ids, fr_error *err);
+
+// *yes: whether the template writes what a role says that is not in common use. FR_ENOMEM.  [probe.c]
+fr_status fr_chat_takes_role(const fr_chat_template *chat, const char *role, size_t bytes,
+                             bool *yes, fr_error *err);
 
 // Who wrote a role: the names in common use are the application's, so that a template may make a
 // control token of one ("<|user|>"); anything else is from outside.

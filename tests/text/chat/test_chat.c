@@ -90,14 +90,15 @@ static void templates_say_what_they_take(void **state) {
         bool text, parts, text_arguments, object_arguments, null_content, tools;
     } cases[] = {
         {"{% for m in messages %}{{ m.role + m.content }}{% endfor %}", true, false, false, false,
-         true, false},
+         false, false},
         {"{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
          "{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}{% endfor %}{{ tools }}",
-         true, true, false, false, true, true},
+         true, true, false, false, false, true},
         {"{% for m in messages %}{{ m.content[0].text }}{% endfor %}", false, true, false, false,
-         true, false},
-        {"{% for m in messages %}{{ m.content }}{% endfor %}", true, false, false, false, true,
+         false, false},
+        {"{% for m in messages %}{{ m.content }}{% endfor %}", true, false, false, false, false,
          false},
+
         {"{% for m in messages %}{{ m.content | trim }}{% for c in m.tool_calls %}{{ "
          "c.function.arguments | tojson }}"
          "{% endfor %}{% endfor %}",
@@ -105,12 +106,16 @@ static void templates_say_what_they_take(void **state) {
         {"{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls %}{{ '' + "
          "c.function.arguments }}"
          "{% endfor %}{% endfor %}",
-         true, false, true, false, true, false},
+         true, false, true, false, false, false},
         {"{% for m in messages %}{{ m.content or '' }}{% for c in m.tool_calls %}{{ "
          "c.function.arguments if "
          "c.function.arguments is string else c.function.arguments | tojson }}{% endfor %}{% "
          "endfor %}",
-         true, false, true, true, true, false},
+         true, false, true, true, false, false},
+        {"{% for m in messages %}{% if m.tool_calls %}{{ raise_exception('x') if m.content is not "
+         "none }}{{ m.tool_calls[0].function.arguments | tojson }}{% else %}{{ m.content }}"
+         "{% endif %}{% endfor %}",
+         true, false, false, false, true, false}, // null alone is taken
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fr_chat_template chat = opened(cases[i].template);

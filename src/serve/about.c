@@ -2,6 +2,7 @@
 #include "serve/server.h"
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 // The parts of a list with commas.
 static json_t *parts_of(const char *list) {
@@ -15,6 +16,17 @@ static json_t *parts_of(const char *list) {
     return parts;
 }
 
+// The members by which Anthropic's clients know a model.
+static void add_anthropics(const fr_server *s, json_t *doc) {
+    char date[32];
+    struct tm utc;
+    const time_t created = (time_t)s->created;
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&created, &utc));
+    json_object_set_new(doc, "type", json_string("model"));
+    json_object_set_new(doc, "display_name", fr_json_string(s->name));
+    json_object_set_new(doc, "created_at", json_string(date));
+}
+
 static json_t *describe(const fr_server *s) {
     const fr_engine_info *e = fr_engine_describe(s->engine);
     const fr_text_info *t = fr_text_describe(s->text);
@@ -22,14 +34,20 @@ static json_t *describe(const fr_server *s) {
         json_pack("{s:i, s:i, s:i, s:I, s:I, s:s}", "n_vocab", e->n_vocab, "n_ctx_train",
                   e->n_ctx_train, "n_embd", e->n_embd, "n_params", (json_int_t)e->parameters,
                   "size", (json_int_t)e->file_bytes, "quantization", e->quantization);
-    return json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b, s:o, s:o}", "id", s->name, "object",
-                     "model", "created", (json_int_t)s->created, "owned_by", "forerun",
-                     "max_model_len", s->n_ctx, "meta", meta, "supports_tools", t->chat_tools,
-                     "aliases", parts_of(s->aliases), "tags", parts_of(s->tags));
+    json_t *doc =
+        json_pack("{s:s, s:s, s:I, s:s, s:i, s:o, s:b, s:o, s:o}", "id", s->name, "object", "model",
+                  "created", (json_int_t)s->created, "owned_by", "forerun", "max_model_len",
+                  s->n_ctx, "meta", meta, "supports_tools", t->chat_tools, "aliases",
+                  parts_of(s->aliases), "tags", parts_of(s->tags));
+    add_anthropics(s, doc);
+    return doc;
 }
 
 void fr_handle_models(fr_exchange *x, void *server) {
-    fr_reply_json(x, 200, json_pack("{s:s, s:[o]}", "object", "list", "data", describe(server)));
+    const fr_server *s = server;
+    fr_reply_json(x, 200,
+                  json_pack("{s:s, s:[o], s:b, s:s, s:s}", "object", "list", "data", describe(s),
+                            "has_more", 0, "first_id", s->name, "last_id", s->name));
 }
 
 // Whether a part of a path, in which %2F may stand for '/', is that name of n bytes.

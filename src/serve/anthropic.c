@@ -1,4 +1,5 @@
 // anthropic.c — answers as Anthropic's messages, and the count of a prompt's tokens.
+#include "api/call_ids.h"
 #include "serve/blocks.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +37,9 @@ static json_t *input_of(const fr_api_call *call) {
 
 static json_t *call_of(const fr_ask *ask, const fr_choice *c, int i, bool filled) {
     const fr_api_call *call = &c->answer.call[i];
-    char id[64];
-    snprintf(id, sizeof id, "toolu_%s_%d", ask->tag, i);
-    return json_pack("{s:s, s:s, s:s, s:o}", "type", "tool_use", "id", id, "name", call->name,
-                     "input", filled ? input_of(call) : json_object());
+    return json_pack("{s:s, s:s, s:s, s:o}", "type", "tool_use", "id",
+                     fr_api_new_call_id(ask->tag, 0, i).text, "name", call->name, "input",
+                     filled ? input_of(call) : json_object());
 }
 
 // ---------------------------------------------------------------- whole

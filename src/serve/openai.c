@@ -1,4 +1,5 @@
 // openai.c — answers as OpenAI's chat and text completions, with llama.cpp's timings beside them.
+#include "api/call_ids.h"
 #include "serve/dialect.h"
 #include <stdio.h>
 #include <string.h>
@@ -32,10 +33,9 @@ static json_t *with_usage(const fr_ask *ask, json_t *doc) {
 
 static json_t *call_json(const fr_ask *ask, int choice, int i, bool streamed) {
     const fr_api_call *call = &ask->choice[choice].answer.call[i];
-    char id[64];
-    snprintf(id, sizeof id, "call_%s_%d_%d", ask->tag, choice, i);
-    json_t *json = json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", id, "type", "function", "function",
-                             "name", call->name, "arguments", call->arguments);
+    json_t *json =
+        json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", fr_api_new_call_id(ask->tag, choice, i).text,
+                  "type", "function", "function", "name", call->name, "arguments", call->arguments);
     if (streamed) json_object_set_new(json, "index", json_integer(i));
     return json;
 }

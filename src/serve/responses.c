@@ -1,5 +1,7 @@
 // responses.c — answers as OpenAI's responses, of which nothing is kept, and the count of a prompt's
 // tokens.
+#include "api/call_ids.h"
+#include "api/value.h"
 #include "serve/blocks.h"
 #include "serve/repeated.h"
 #include <stdio.h>
@@ -37,12 +39,37 @@ static json_t *thinking_item(const fr_ask *ask, int n, json_t *content) {
                      "summary", "content", content);
 }
 
+// Whether the call is one of a custom tool, whose input is a text.
+static bool is_custom(const fr_ask *ask, const fr_api_call *call) {
+    const json_t *space, *tool = fr_api_response_tool(ask->body, call->name, &space);
+    return fr_api_is(fr_api_member(tool, "type"), "custom");
+}
+
+// What a call is told with: its arguments, or of a custom tool's the text in them.
+static json_t *input_of(const fr_ask *ask, const fr_api_call *call) {
+    fr_error never;
+    json_t *arguments = is_custom(ask, call)
+                            ? fr_json_load(call->arguments, strlen(call->arguments), &never)
+                            : NULL,
+           *input = json_object_get(arguments, "input");
+    input = fr_json_is_text(input) ? json_incref(input) : json_string(call->arguments);
+    json_decref(arguments);
+    return input;
+}
+
 static json_t *call_item(const fr_ask *ask, const fr_choice *c, int n, int i, bool filled) {
     const fr_api_call *call = &c->answer.call[i];
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "id", id_of(ask, "fc", n).text, "type",
-                     "function_call", "status", filled ? "completed" : "in_progress", "call_id",
-                     id_of(ask, "call", i).text, "name", call->name, "arguments",
-                     filled ? call->arguments : "");
+    const json_t *space;
+    const bool custom = is_custom(ask, call);
+    json_t *item =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "id", id_of(ask, custom ? "ctc" : "fc", n).text,
+                  "type", custom ? "custom_tool_call" : "function_call", "status",
+                  filled ? "completed" : "in_progress", "call_id",
+                  fr_api_new_call_id(ask->tag, 0, i).text, "name", call->name,
+                  custom ? "input" : "arguments", filled ? input_of(ask, call) : json_string(""));
+    if (fr_api_response_tool(ask->body, call->name, &space) && fr_json_is_text(space))
+        json_object_set(item, "namespace", (json_t *)(uintptr_t)space);
+    return item;
 }
 
 static bool is_complete(const fr_choice *c) {
@@ -91,10 +118,15 @@ static void send(fr_choice *c, json_t *event, json_t *events) {
     json_array_append_new(events, event);
 }
 
+static bool is_custom_block(const fr_ask *ask, const fr_choice *c) {
+    return c->block == FR_BLOCK_CALL && is_custom(ask, &c->answer.call[c->call]);
+}
+
 static item_id block_id(const fr_ask *ask, const fr_choice *c) {
     return id_of(ask,
                  c->block == FR_BLOCK_THINKING ? "rs"
                  : c->block == FR_BLOCK_TEXT   ? "msg"
+                 : is_custom_block(ask, c)     ? "ctc"
                                                : "fc",
                  c->n_block);
 }
@@ -152,7 +184,14 @@ static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *
     static const char *const types[] = {[FR_BLOCK_THINKING] = "response.reasoning_text.delta",
                                         [FR_BLOCK_TEXT] = "response.output_text.delta",
                                         [FR_BLOCK_CALL] = "response.function_call_arguments.delta"};
-    json_t *event = send_text(ask, c, types[c->block], "delta", text, events);
+    const bool custom = is_custom_block(ask, c);
+    if (custom) {
+        json_decref(text);
+        text = input_of(ask, &c->answer.call[c->call]);
+    }
+    json_t *event =
+        send_text(ask, c, custom ? "response.custom_tool_call_input.delta" : types[c->block],
+                  "delta", text, events);
     if (ask->request.timings_per_token)
         json_object_set_new(event, "timings", fr_ask_timings(c)); // llama.cpp's
 }
@@ -162,8 +201,9 @@ static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
                                         [FR_BLOCK_TEXT] = "response.output_text.done",
                                         [FR_BLOCK_CALL] = "response.function_call_arguments.done"};
     if (c->block == FR_BLOCK_CALL) {
-        send_text(ask, c, types[c->block], "arguments",
-                  json_string(c->answer.call[c->call].arguments), events);
+        const bool custom = is_custom_block(ask, c);
+        send_text(ask, c, custom ? "response.custom_tool_call_input.done" : types[c->block],
+                  custom ? "input" : "arguments", input_of(ask, &c->answer.call[c->call]), events);
     } else {
         send_text(ask, c, types[c->block], "text", fr_blocks_text(c), events);
         send_part(ask, c, "response.content_part.done", fr_blocks_text(c), events);

@@ -249,6 +249,96 @@ static void blocks_stand_as_the_model_wrote_them(void **state) {
     forget(&c);
 }
 
+// A custom tool's call is told with the text that is its input, a namespace's with the namespace.
+static void custom_tools_are_called_with_a_text(void **state) {
+    (void)state;
+    static const char words[] =
+        "<tool_call>{\"name\":\"patch\",\"arguments\":{\"input\":\"a\\nb\"}}</tool_call>"
+        "<tool_call>{\"name\":\"look\",\"arguments\":{\"x\":1}}</tool_call>";
+    json_t *body =
+        json_loads("{\"input\":\"hi\",\"tools\":[{\"type\":\"custom\",\"name\":\"patch\"},"
+                   "{\"type\":\"namespace\",\"name\":\"n\",\"tools\":[{\"type\":\"function\","
+                   "\"name\":\"look\"}]}]}",
+                   0, NULL);
+    fr_ask asked;
+    fr_choice c;
+    json_t *events = json_array(), *event;
+    size_t i, n_input = 0;
+    say(&asked, &c, &fr_dialect_responses, words, sizeof words, NULL);
+    asked.body = body;
+    fr_dialect_responses.part(&asked, &(fr_part){.first = true, .last = true}, events);
+    json_array_foreach(events, i, event) {
+        const char *type = json_string_value(json_object_get(event, "type"));
+        if (!strcmp(type, "response.custom_tool_call_input.delta")) {
+            assert_string_equal(json_string_value(json_object_get(event, "delta")), "a\nb");
+            n_input++;
+        } else if (!strcmp(type, "response.custom_tool_call_input.done")) {
+            assert_string_equal(json_string_value(json_object_get(event, "input")), "a\nb");
+            n_input++;
+        }
+    }
+    assert_int_equal(n_input, 2);
+    const json_t *first = json_array_get(c.items, 0), *second = json_array_get(c.items, 1);
+    assert_string_equal(json_string_value(json_object_get(first, "type")), "custom_tool_call");
+    assert_string_equal(json_string_value(json_object_get(first, "input")), "a\nb");
+    assert_string_equal(json_string_value(json_object_get(first, "name")), "patch");
+    assert_int_equal(json_string_length(json_object_get(first, "call_id")), 9);
+    assert_null(json_object_get(first, "arguments"));
+    assert_string_equal(json_string_value(json_object_get(second, "type")), "function_call");
+    assert_string_equal(json_string_value(json_object_get(second, "namespace")), "n");
+    assert_string_equal(json_string_value(json_object_get(second, "arguments")), "{\"x\":1}");
+    json_decref(events);
+    json_decref(body);
+    forget(&c);
+}
+
+static json_int_t input_tokens(const char *target, const char *body, const char *member) {
+    json_t *root = answer(target, body);
+    const json_t *usage = json_object_get(root, "usage");
+    const json_int_t n = json_integer_value(json_object_get(usage ? usage : root, member));
+    json_decref(root);
+    return n;
+}
+
+// With a system, parts, a call and what it gave: through each API it has as many tokens.
+static void a_conversation_is_the_same_through_all_apis(void **state) {
+    (void)state;
+    const json_int_t chat =
+        input_tokens("/v1/chat/completions/input_tokens",
+                     "{\"messages\":[{\"role\":\"system\",\"content\":\"a\"},{\"role\":\"user\","
+                     "\"content\":\"b\"},"
+                     "{\"role\":\"assistant\",\"content\":\"c\",\"tool_calls\":[{\"id\":\"t\","
+                     "\"type\":\"function\","
+                     "\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\","
+                     "\"tool_call_id\":\"t\","
+                     "\"content\":\"d\"},{\"role\":\"system\",\"content\":\"e\"}]}",
+                     "input_tokens");
+    assert_int_equal(
+        input_tokens(
+            "/v1/messages/count_tokens",
+            "{\"system\":[{\"type\":\"text\",\"text\":\"x-anthropic-billing-header: "
+            "cch=1;\"},{\"type\":\"text\",\"text\":\"a\"}],\"messages\":[{\"role\":\"user\","
+            "\"content\":[{\"type\":\"text\",\"text\":\"b\"}]},{\"role\":\"assistant\",\"content\":"
+            "[{\"type\":\"text\",\"text\":\"c\"},{\"type\":\"tool_use\",\"id\":\"t\",\"name\":"
+            "\"f\","
+            "\"input\":{}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+            "\"tool_use_id\":\"t\",\"content\":[{\"type\":\"text\",\"text\":\"d\"}]}]},"
+            "{\"role\":\"system\",\"content\":\"e\"}]}",
+            "input_tokens"),
+        chat);
+    assert_int_equal(
+        input_tokens(
+            "/v1/responses",
+            "{\"max_output_tokens\":1,\"instructions\":\"a\",\"input\":[{\"role\":\"user\","
+            "\"content\":[{\"type\":\"input_text\",\"text\":\"b\"}]},{\"type\":\"message\","
+            "\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"c\"}]},"
+            "{\"type\":\"function_call\",\"call_id\":\"t\",\"name\":\"f\",\"arguments\":\"{}\"},"
+            "{\"type\":\"function_call_output\",\"call_id\":\"t\",\"output\":\"d\"},{\"role\":"
+            "\"developer\",\"content\":\"e\"}]}",
+            "input_tokens"),
+        chat);
+}
+
 // llama.cpp's numbers in a stream of OpenAI's: how far the prompt is read, what each piece took.
 static void responses_have_llama_servers_numbers(void **state) {
     (void)state;
@@ -345,6 +435,8 @@ int main(void) {
         cmocka_unit_test(responses_repeat_what_was_asked),
         cmocka_unit_test(calls_have_the_arguments_that_the_model_wrote),
         cmocka_unit_test(blocks_stand_as_the_model_wrote_them),
+        cmocka_unit_test(custom_tools_are_called_with_a_text),
+        cmocka_unit_test(a_conversation_is_the_same_through_all_apis),
         cmocka_unit_test(responses_have_llama_servers_numbers),
         cmocka_unit_test(a_response_of_nothing_is_an_empty_message)};
     return cmocka_run_group_tests_name("serve/dialects", tests, open_world, close_world);

@@ -96,6 +96,16 @@ static void what_is_there_is_told(void **state) {
         assert_int_equal(ask("GET", gets[i], ""), 200);
         json_decref(document());
     }
+    // By the names of Anthropic's API too.
+    assert_int_equal(ask("GET", "/v1/models", ""), 200);
+    json_t *list = document();
+    const json_t *one = json_array_get(json_object_get(list, "data"), 0);
+    assert_string_equal(json_string_value(json_object_get(one, "type")), "model");
+    assert_string_equal(json_string_value(json_object_get(one, "display_name")), "tiny");
+    const char *created = json_string_value(json_object_get(one, "created_at"));
+    assert_true(created && strlen(created) == 20 && created[10] == 'T' && created[19] == 'Z');
+    assert_true(json_is_false(json_object_get(list, "has_more")));
+    json_decref(list);
     assert_int_equal(ask("GET", "/v1/models/tin", ""), 404);
     assert_int_equal(ask("GET", "/v1/models/other", ""), 404);
 }

@@ -1,6 +1,5 @@
 #include "catalog/facts.h"
-#include "model/config.h"
-#include "text/tokenizer.h"
+#include "model/model.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,10 +56,24 @@ void fr_model_quantization(const fr_gguf *g, char to[FR_QUANTIZATION]) {
         *s = (char)toupper((unsigned char)*s);
 }
 
+fr_status fr_model_vocabulary_fits(const fr_config *c, const fr_tokenizer *t, fr_error *err) {
+    const int tokens = fr_tokenizer_size(t);
+    if (tokens <= c->n_vocab) return FR_OK;
+    return fr_fail(
+        err, FR_EDATA,
+        "tokenizer.ggml.tokens: expected at most %d tokens, as token_embd.weight has, found %d",
+        c->n_vocab, tokens);
+}
+
+// By what opens a model: the same sentence.
 static fr_status check(const fr_gguf *g, fr_error *err) {
     fr_config config;
-    const fr_status st = fr_config_read(&config, g, err);
-    return st ? st : fr_tokenizer_check(g, err);
+    fr_tokenizer *tokenizer = NULL;
+    fr_status st = fr_model_check(&config, g, err);
+    if (!st) st = fr_tokenizer_open(&tokenizer, g, err);
+    if (!st) st = fr_model_vocabulary_fits(&config, tokenizer, err);
+    fr_tokenizer_close(tokenizer);
+    return st;
 }
 
 void fr_model_facts_read(fr_model_facts *f, const char *path) {

@@ -1,8 +1,8 @@
 // facts.h — what a model file's header says to somebody who looks for a model to run.
 #ifndef FR_CATALOG_FACTS_H
 #define FR_CATALOG_FACTS_H
-#include "base/status.h"
-#include "gguf/gguf.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
 
 enum { FR_QUANTIZATION = 16 };
 
@@ -11,9 +11,12 @@ typedef struct fr_model_facts {
     char architecture[64];              // "" : not known
     char quantization[FR_QUANTIZATION]; // "": not known
     char name[128];                     // general.name, ""
-    bool runs;    // architecture, numbers, tokenizer and types are such as can be run
-    fr_error why; // else: the reason
+    bool runs;                          // opens, where there is memory for it
+    fr_error why;                       // else: the reason
 } fr_model_facts;
+
+// Whether the model has a row for every token. FR_EDATA.
+fr_status fr_model_vocabulary_fits(const fr_config *c, const fr_tokenizer *t, fr_error *err);
 
 // Reads the header alone. *f is filled as far as the file can be read.
 void fr_model_facts_read(fr_model_facts *f, const char *path);

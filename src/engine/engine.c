@@ -4,16 +4,6 @@
 
 FR_SIZED_ENDS_WITH(fr_engine_options, progress_user);
 
-static fr_status check_vocabulary(const fr_engine *e, fr_error *err) {
-    int rows = e->model.config.n_vocab, tokens = fr_tokenizer_size(e->tokenizer);
-    if (tokens > rows)
-        return fr_fail(
-            err, FR_EDATA,
-            "tokenizer.ggml.tokens: expected at most %d tokens, as token_embd.weight has, found %d",
-            rows, tokens);
-    return FR_OK;
-}
-
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err) {
     fr_engine_options o;
@@ -40,7 +30,7 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
                             o.low_memory ? FR_WEIGHTS_IN_PLACE : FR_WEIGHTS_PACKED, o.progress,
                             o.progress_user, err)))
         goto fail;
-    if ((st = check_vocabulary(e, err))) goto fail;
+    if ((st = fr_model_vocabulary_fits(&e->model.config, e->tokenizer, err))) goto fail;
     fr_pool_adapt(e->pool, true);
     fr_engine_take_facts(e, fr_seconds() - start);
     *out = e;

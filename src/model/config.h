@@ -28,23 +28,23 @@ typedef struct fr_config {
     fr_arch arch;
     char arch_name[32], name[128];
     int n_layer, d, d_ff, n_head, n_kv, head_dim, n_vocab, n_ctx_train;
-    float eps;         // of every RMS norm
-    float embed_scale; // embeddings are multiplied by it (1: not at all)
-    float attn_scale;  // scores are multiplied by it
-    bool gelu;         // else SiLU
-    bool tied;         // the head is the embedding matrix
-    int window;        // sliding window of local layers in tokens; 0: none
-    int global_every;  // layers i with (i+1) % global_every == 0 see everything; 0: all layers are
-                       // local
+    float eps;                    // of every RMS norm
+    float embed_scale;            // embeddings are multiplied by it (1: not at all)
+    float attn_scale;             // scores are multiplied by it
+    bool gelu;                    // else SiLU
+    bool tied;                    // the head is the embedding matrix
+    int window;                   // sliding window of local layers in tokens; 0: none
+    bool sees_all[FR_MAX_LAYERS]; // layers without a window
 
     int n_rot;       // rotated values of a head
     bool neox;       // pairs (i, i + n_rot/2); else (2i, 2i+1)
     float rope_base; // of layers that see everything
     float rope_base_local;
     fr_rope_scaling rope_scaling;
-    float rope_factor;      // context extension: positions count 1/factor
-    float rope_attn_factor; // cos and sin are multiplied by it; YARN: by what follows from the
-                            // factor as well; LONG: 0 is what follows from the factor
+    float rope_factor; // context extension: positions count 1/factor
+    float
+        rope_attn_factor; // cos and sin are multiplied by it, 0: not at all; YARN: by what follows
+                          // from the factor as well; LONG: 0 is what follows from the factor
     float yarn_beta_fast, yarn_beta_slow;
     int rope_ctx_orig; // context before extension
 } fr_config;
@@ -58,8 +58,7 @@ fr_status fr_config_check_context(const fr_config *c, int n_ctx, fr_error *err);
 
 // The window of a layer (0: sees everything).
 static inline int fr_config_window(const fr_config *c, int layer) {
-    if (!c->window) return 0;
-    return c->global_every && (layer + 1) % c->global_every == 0 ? 0 : c->window;
+    return c->sees_all[layer] ? 0 : c->window;
 }
 
 #endif

@@ -163,9 +163,9 @@ static void fill_rope(fr_forward *f, int t, int nt) {
     for (int r = r0; r < r1; r++) {
         const bool stretched = m->rope_long.freq && f->pass->kv[f->pass->rows[r].seq]->stretched;
         const fr_rope *rope = stretched ? &m->rope_long : &m->rope;
-        fr_rope_fill(rope, rope->freq, f->pos[r], f->cs + (size_t)r * rope->n_rot);
+        fr_rope_fill(rope, false, f->pos[r], f->cs + (size_t)r * rope->n_rot);
         if (f->m->config.window)
-            fr_rope_fill(rope, rope->freq_local, f->pos[r], f->cs_local + (size_t)r * rope->n_rot);
+            fr_rope_fill(rope, true, f->pos[r], f->cs_local + (size_t)r * rope->n_rot);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "model/model.h"
 #include "kern/dequant.h"
 #include "kern/repack.h"
+#include "model/left_out.h"
 #include "model/repack.h"
 #include <assert.h>
 #include <limits.h>
@@ -164,6 +165,19 @@ static void bind_layer(fr_binder *b, int i) {
     l->post_ffn_norm = bind_vector(b, block_name(name, i, "post_ffw_norm.weight"), c->d, post);
 }
 
+enum { MAX_FACTORS = 1 << 11 }; // half the widest head
+
+static void check_factors(fr_binder *b, const char *name, int n) {
+    float factors[MAX_FACTORS];
+    const fr_gguf_tensor *t = b->status ? NULL : fr_gguf_tensor_find(b->m->gguf, name);
+    if (!t) return;
+    fr_dequant_row(t->type, t->data, factors, n);
+    for (int i = 0; i < n && !b->status; i++)
+        if (!(factors[i] > 0))
+            b->status = fr_fail(b->err, FR_EDATA, "%s: expected factors above 0, found %g at %d",
+                                name, (double)factors[i], i);
+}
+
 // Llama 3 keeps one table of frequency factors; Phi-3 one for contexts up to the original one and
 // one for longer.
 static void bind_rope_factors(fr_binder *b) {
@@ -173,13 +187,8 @@ static void bind_rope_factors(fr_binder *b) {
                            "rope_factors_long.weight"};
     const bool needed[2] = {two, two && c->n_ctx_train > c->rope_ctx_orig};
     for (int t = 0; t < (two ? 2 : 1); t++) {
-        const float *factors = bind_vector(b, name[t], c->n_rot / 2, needed[t]);
-        for (int i = 0; factors && i < c->n_rot / 2 && !b->status; i++)
-            if (!(factors[i] > 0))
-                b->status =
-                    fr_fail(b->err, FR_EDATA, "%s: expected factors above 0, found %g at %d",
-                            name[t], factors[i], i);
-        b->rope_factors[t] = factors;
+        b->rope_factors[t] = bind_vector(b, name[t], c->n_rot / 2, needed[t]);
+        if (!b->fill) check_factors(b, name[t], c->n_rot / 2);
     }
 }
 
@@ -194,16 +203,14 @@ static void bind_all(fr_binder *b) {
     bind_rope_factors(b);
 }
 
-// Refuses tensors that the pass would leave out (biases of a variant, a router, one more layer):
-// without them the model would give wrong results. Rotation tables of old converters are fine, they
-// say nothing new.
+// Refuses tensors that the pass would leave out (biases of a variant, a router, one more layer, a
+// norm of the embeddings): without them the model would give wrong results.
 static fr_status check_all_bound(const fr_binder *b) {
     const fr_gguf *g = b->m->gguf;
     for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
-        const char *name = fr_gguf_tensor_at(g, i)->name, *dot = strrchr(name, '.');
-        if (b->bound[i] || strstr(name, "attn_rot_embd")) continue;
-        if (!strncmp(name, "blk.", 4) || (dot && !strcmp(dot, ".bias")))
-            return fr_fail(b->err, FR_EUNSUP, "%s: a tensor that no %s of %d layers has", name,
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        if (!b->bound[i] && !fr_model_leaves_out(g, t, &b->m->config))
+            return fr_fail(b->err, FR_EUNSUP, "%s: a tensor that no %s of %d layers has", t->name,
                            b->m->config.arch_name, b->m->config.n_layer);
     }
     return FR_OK;
@@ -214,6 +221,7 @@ static fr_status bind_first(fr_binder *b) {
     if (!(b->bound = fr_alloc_array(fr_gguf_n_tensors(b->m->gguf), sizeof *b->bound)))
         return fr_fail(b->err, FR_ENOMEM, "model: no memory for %zu tensors",
                        fr_gguf_n_tensors(b->m->gguf));
+    if (b->m->embed) b->bound[b->m->embed - fr_gguf_tensor_at(b->m->gguf, 0)] = true;
     bind_all(b);
     if ((st = b->status)) return st;
     return b->block ? FR_OK : check_all_bound(b);
@@ -262,14 +270,28 @@ static fr_status bind_second(fr_binder *b, const fr_repack_report *report) {
     return fr_repack_run(m->gguf, m->pool, b->matrices, b->n_matrices, &from, b->err);
 }
 
+// What can be wrong with a file, but for memory: the first run alone.
+static fr_status open_first(fr_binder *b, const fr_gguf *g) {
+    fr_status st = fr_config_read(&b->m->config, g, b->err);
+    if (!st) st = check_embedding(b->m, b->err);
+    return st ? st : bind_first(b);
+}
+
+fr_status fr_model_check(fr_config *c, const fr_gguf *g, fr_error *err) {
+    fr_model m = {.gguf = g};
+    fr_binder b = {.m = &m, .weights = FR_WEIGHTS_PACKED, .err = err};
+    const fr_status st = open_first(&b, g);
+    *c = m.config;
+    fr_free(b.bound);
+    return st;
+}
+
 fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
                         fr_weights weights, fr_progress_fn *progress, void *user, fr_error *err) {
     *m = (fr_model){.gguf = g, .kern = kern, .pool = pool};
     fr_binder b = {.m = m, .weights = weights, .err = err};
-    fr_status st = fr_config_read(&m->config, g, err);
+    fr_status st = open_first(&b, g);
     if (st) goto done;
-    if ((st = check_embedding(m, err))) goto done;
-    if ((st = bind_first(&b))) goto done;
     if ((st = bind_second(&b, &(fr_repack_report){.progress = progress, .user = user}))) goto done;
     if ((st = fr_rope_open(&m->rope, &m->config, b.rope_factors[0], err))) goto done;
     if (b.rope_factors[1]) st = fr_rope_open(&m->rope_long, &m->config, b.rope_factors[1], err);

@@ -43,6 +43,10 @@ typedef struct fr_model {
     uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
 } fr_model;
 
+// Whether a file is a model that fr_model_open opens, but for memory: its errors. *c: as far as it
+// was read.
+fr_status fr_model_check(fr_config *c, const fr_gguf *g, fr_error *err);
+
 // FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found, or the
 // tensors claim more bytes than the file has. FR_EUNSUP: a tensor that the pass would leave out.
 // Both also as fr_config_read says. FR_ENOMEM. FR_EINTR: progress (may be NULL) asked to stop.

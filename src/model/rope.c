@@ -22,21 +22,33 @@ static void apply_yarn(fr_rope *r, const fr_config *c) {
         ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
         r->freq[i] *= ramp / c->rope_factor + (1 - ramp);
     }
-    r->magnitude = 1 + 0.1 * fr_log(c->rope_factor);
-    if (c->rope_attn_factor > 0) r->magnitude *= c->rope_attn_factor;
+}
+
+static double yarn_magnitude(const fr_config *c) {
+    return c->rope_factor > 1 ? 1 + 0.1 * fr_log(c->rope_factor) : 1;
 }
 
 // LongRoPE: the published magnitude for a context stretched by s = trained / original.  [Ding et
 // al. 2024]
 static double long_magnitude(const fr_config *c) {
-    if (c->rope_attn_factor > 0) return c->rope_attn_factor;
     double s = (double)c->n_ctx_train / c->rope_ctx_orig;
     return s <= 1 ? 1 : sqrt(1 + fr_log(s) / fr_log(c->rope_ctx_orig));
 }
 
+// What the scaling does to cos and sin, and what the file says besides: of YaRN that comes on top,
+// of LongRoPE it is the scaling's own. A scaling is of layers that see everything, the file's number
+// of all.
+static void find_magnitudes(fr_rope *r, const fr_config *c) {
+    const double own = c->rope_attn_factor > 0 ? c->rope_attn_factor : 1;
+    r->magnitude = r->magnitude_local = own;
+    if (c->rope_scaling == FR_ROPE_YARN) r->magnitude *= yarn_magnitude(c);
+    if (c->rope_scaling == FR_ROPE_LONG && !(c->rope_attn_factor > 0))
+        r->magnitude = long_magnitude(c);
+}
+
 fr_status fr_rope_open(fr_rope *r, const fr_config *c, const float *factors, fr_error *err) {
     int half = c->n_rot / 2;
-    *r = (fr_rope){.n_rot = c->n_rot, .magnitude = 1};
+    *r = (fr_rope){.n_rot = c->n_rot};
     if (!(r->freq = fr_alloc_array((size_t)half * 2, sizeof *r->freq)))
         return fr_fail(err, FR_ENOMEM, "RoPE: cannot get memory for %d frequencies", half);
     r->freq_local = r->freq + half;
@@ -47,11 +59,12 @@ fr_status fr_rope_open(fr_rope *r, const fr_config *c, const float *factors, fr_
         if (c->rope_scaling == FR_ROPE_LINEAR) r->freq[i] /= c->rope_factor;
     }
     if (c->rope_scaling == FR_ROPE_YARN) apply_yarn(r, c);
-    if (c->rope_scaling == FR_ROPE_LONG) r->magnitude = long_magnitude(c);
+    find_magnitudes(r, c);
+    if (c->arch == FR_ARCH_GEMMA3) return FR_OK;
     // Where no layer type differs, the windowed layers rotate like the others.
-    if (c->arch != FR_ARCH_GEMMA3)
-        for (int i = 0; i < half; i++)
-            r->freq_local[i] = r->freq[i];
+    for (int i = 0; i < half; i++)
+        r->freq_local[i] = r->freq[i];
+    r->magnitude_local = r->magnitude;
     return FR_OK;
 }
 
@@ -60,11 +73,13 @@ void fr_rope_close(fr_rope *r) {
     *r = (fr_rope){0};
 }
 
-void fr_rope_fill(const fr_rope *r, const double *freq, int pos, float *cs) {
+void fr_rope_fill(const fr_rope *r, bool local, int pos, float *cs) {
+    const double *freq = local ? r->freq_local : r->freq;
+    const double magnitude = local ? r->magnitude_local : r->magnitude;
     for (int i = 0; i < r->n_rot / 2; i++) {
         double s, c;
         fr_sincos(pos * freq[i], &s, &c);
-        cs[2 * i] = (float)(c * r->magnitude);
-        cs[2 * i + 1] = (float)(s * r->magnitude);
+        cs[2 * i] = (float)(c * magnitude);
+        cs[2 * i + 1] = (float)(s * magnitude);
     }
 }

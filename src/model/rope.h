@@ -5,16 +5,16 @@
 
 typedef struct fr_rope {
     int n_rot;
-    double *freq;       // [n_rot/2] radians per position, layers that see everything
-    double *freq_local; // [n_rot/2] of layers with a window
-    double magnitude;   // cos and sin are multiplied by it
+    double *freq;                      // [n_rot/2] radians per position, layers that see everything
+    double *freq_local;                // [n_rot/2] of layers with a window
+    double magnitude, magnitude_local; // cos and sin are multiplied by it
 } fr_rope;
 
 // `factors` (n_rot/2 floats or NULL): each frequency is divided by its factor (Llama 3's and
 // Phi-3's tables). FR_ENOMEM.
 fr_status fr_rope_open(fr_rope *r, const fr_config *c, const float *factors, fr_error *err);
 void fr_rope_close(fr_rope *r); // {0} is fine
-// cs: n_rot/2 pairs (cos, sin) of position pos.
-void fr_rope_fill(const fr_rope *r, const double *freq, int pos, float *cs);
+// cs: n_rot/2 pairs (cos, sin) of position pos; `local`: for layers with a window.
+void fr_rope_fill(const fr_rope *r, bool local, int pos, float *cs);
 
 #endif

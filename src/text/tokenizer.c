@@ -187,15 +187,6 @@ static fr_status read_kind(fr_vocab_kind *kind, const fr_gguf *file, fr_error *e
                    (int)(model.bytes < 64 ? model.bytes : 64), model.data);
 }
 
-fr_status fr_tokenizer_check(const fr_gguf *file, fr_error *err) {
-    fr_vocab_kind kind;
-    fr_presplit *presplit = NULL;
-    fr_status st = read_kind(&kind, file, err);
-    if (!st && kind == FR_VOCAB_BPE) st = open_presplit(&presplit, file, err);
-    fr_presplit_close(presplit);
-    return st;
-}
-
 fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *err) {
     fr_vocab_kind kind;
     *out = NULL;

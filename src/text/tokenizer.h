@@ -35,9 +35,6 @@ typedef enum fr_token_type { // the values of tokenizer.ggml.token_type
 // kind of tokenizer or of pre-split that is not known, named in the sentence.
 fr_status fr_tokenizer_open(fr_tokenizer **out, const struct fr_gguf *file, fr_error *err);
 void fr_tokenizer_close(fr_tokenizer *t); // NULL is fine
-// Whether the kind of tokenizer is known; the vocabulary is not read. FR_EDATA, FR_EUNSUP,
-// FR_ENOMEM.
-fr_status fr_tokenizer_check(const struct fr_gguf *file, fr_error *err);
 
 enum {
     FR_PARSE_SPECIAL =

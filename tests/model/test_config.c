@@ -226,6 +226,11 @@ static void refused(fixture *x, const change *c, const char *says) {
     if (!strstr(err.text, says)) fail_msg("expected '%s' in '%s'", says, err.text);
 }
 
+static void runs(fixture *x, const change *c) {
+    fr_error err;
+    if (try_model(x, c, &err)) fail_msg("%s", err.text);
+}
+
 static void what_a_model_needs_is_named_when_missing(void **state) {
     (void)state;
     for (int a = 0; a < N_ARCHS; a++) {
@@ -235,7 +240,8 @@ static void what_a_model_needs_is_named_when_missing(void **state) {
             char key[96];
             const uint32_t none = 0, huge = 0xffffffffu;
             snprintf(key, sizeof key, "%s.%s", ARCHS[a], REQUIRED[k]);
-            refused(&x, &(change){.key = key}, key);
+            const bool known = strstr(key, "epsilon") && !strcmp(ARCHS[a], "gemma3");
+            if (!known) refused(&x, &(change){.key = key}, key);
             refused(&x, &(change){.key = key, .set = set_u32, .user = &huge}, key);
             if (strstr(key, "epsilon")) continue;
             refused(&x, &(change){.key = key, .set = set_u32, .user = &none}, key);
@@ -375,14 +381,27 @@ static void tensors_that_nothing_reads_are_refused(void **state) {
         fixture x;
         open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 1});
         const char *const extra[] = {
-            "blk.0.ffn_down.bias",     "blk.0.ffn_up.bias",     "output.bias",
-            "blk.0.attn_norm.bias",    "output_norm.bias",      "blk.0.ffn_gate_inp.weight",
-            "blk.0.attn_sinks.weight", "blk.1.attn_norm.weight"};
+            "blk.0.ffn_down.bias",     "blk.0.ffn_up.bias",      "output.bias",
+            "blk.0.attn_norm.bias",    "output_norm.bias",       "blk.0.ffn_gate_inp.weight",
+            "blk.0.attn_sinks.weight", "blk.1.attn_norm.weight", "token_embd_norm.weight",
+            "position_embd.weight",    "dense.0.weight",         "output.scale",
+            "blk.1.nextn.enorm.weight"};
         for (size_t i = 0; i < sizeof extra / sizeof *extra; i++)
             refused(&x, &(change){.extra = extra[i]}, extra[i]);
-        fr_error err; // what old converters left beside the weights
-        assert_int_equal(try_model(&x, &(change){.extra = "blk.0.attn_rot_embd.weight"}, &err),
-                         FR_OK);
+        // What old converters left beside the weights, and models of pictures and sound.
+        static const char *const beside[] = {"blk.0.attn_rot_embd.weight",
+                                             "v.blk.0.attn_k.bias",
+                                             "v.patch_embedding.weight",
+                                             "mm.mm_soft_emb_norm.weight",
+                                             "mm.0.bias",
+                                             "a.blk.3.ffn_up.bias",
+                                             "vision_tower.encoder.layers.0.fc1.bias",
+                                             "multi_modal_projector.linear_1.bias",
+                                             "mtp.layers.0.weight",
+                                             "blk.1.nextn.eh_proj.weight",
+                                             "cls.output.weight"};
+        for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+            runs(&x, &(change){.extra = beside[i]});
         close_fixture(&x);
     }
 }

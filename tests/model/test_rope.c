@@ -93,6 +93,43 @@ static void gemma_scales_its_global_layers_only(void **state) {
     fr_rope_close(&r);
 }
 
+// YaRN's own magnitude is of the layers that it scales; the file's number is of all.
+static void gemma_s_local_layers_keep_their_magnitude(void **state) {
+    (void)state;
+    fr_config c = plain_config();
+    c.arch = FR_ARCH_GEMMA3;
+    c.rope_scaling = FR_ROPE_YARN;
+    c.rope_factor = 4;
+    fr_rope r = open_rope(&c, NULL);
+    assert_close(r.magnitude, 0.1 * log(4) + 1, 1e-14);
+    assert_close(r.magnitude_local, 1, 0);
+    float cs[64];
+    fr_rope_fill(&r, true, 0, cs);
+    assert_true(cs[0] == 1 && cs[1] == 0);
+    fr_rope_close(&r);
+    c.rope_attn_factor = 0.5f;
+    r = open_rope(&c, NULL);
+    assert_close(r.magnitude, 0.5 * (0.1 * log(4) + 1), 1e-14);
+    assert_close(r.magnitude_local, 0.5, 0);
+    fr_rope_close(&r);
+}
+
+static void a_magnitude_needs_no_scaling(void **state) {
+    (void)state;
+    static const fr_arch archs[] = {FR_ARCH_LLAMA, FR_ARCH_GEMMA3};
+    for (int i = 0; i < 2; i++)
+        for (int scaling = FR_ROPE_NONE; scaling <= FR_ROPE_LINEAR; scaling++) {
+            fr_config c = plain_config();
+            c.arch = archs[i];
+            c.rope_scaling = (fr_rope_scaling)scaling;
+            c.rope_attn_factor = 1.25f;
+            fr_rope r = open_rope(&c, NULL);
+            assert_close(r.magnitude, 1.25, 0);
+            assert_close(r.magnitude_local, 1.25, 0);
+            fr_rope_close(&r);
+        }
+}
+
 // Llama 3.1: wavelengths up to L/high keep their frequency, beyond L/low it is divided by 8, and
 // between them 1 / ((1-s)/8 + s) with s = (L/wavelength - low) / (high - low). Files hold the
 // divisors.
@@ -154,6 +191,12 @@ static void yarn_follows_its_paper(void **state) {
     r = open_rope(&c, NULL);
     assert_close(r.magnitude, 0.5 * (0.1 * log(4) + 1), 1e-14);
     fr_rope_close(&r);
+    c.rope_attn_factor = 0;
+    c.rope_factor = 0.5f; // a context that is no longer needs no compensation
+    r = open_rope(&c, NULL);
+    assert_close(r.magnitude, 1, 0);
+    assert_close(r.magnitude_local, 1, 0);
+    fr_rope_close(&r);
 }
 
 // LongRoPE (Ding et al. 2024) as Phi-3 128k uses it: magnitude sqrt(1 + ln(s) / ln(L)), s = 32.
@@ -196,7 +239,7 @@ static void rotations_are_cosines_and_sines_of_the_angle(void **state) {
     const int positions[] = {0, 1, 63, 4095, 131071, FR_MAX_CTX - 1};
     for (size_t p = 0; p < sizeof positions / sizeof *positions; p++) {
         float cs[64];
-        fr_rope_fill(&r, r.freq, positions[p], cs);
+        fr_rope_fill(&r, false, positions[p], cs);
         for (int i = 0; i < 32; i++) {
             double angle = positions[p] * r.freq[i];
             // Half a unit of f32 at 1.07, and libm's rounding.
@@ -221,7 +264,7 @@ static void odd_settings_give_numbers(void **state) {
             c.rope_ctx_orig = contexts[i / 9];
             fr_rope r = open_rope(&c, NULL);
             float cs[64];
-            fr_rope_fill(&r, r.freq, 8191, cs);
+            fr_rope_fill(&r, false, 8191, cs);
             assert_true(isfinite(r.magnitude) && r.magnitude > 0);
             for (int k = 0; k < 32; k++)
                 if (!isfinite(r.freq[k]) || !isfinite(cs[2 * k]) || !isfinite(cs[2 * k + 1]))
@@ -237,6 +280,8 @@ int main(void) {
         cmocka_unit_test(partial_rotation_counts_rotated_values_only),
         cmocka_unit_test(linear_scaling_divides_every_frequency),
         cmocka_unit_test(gemma_scales_its_global_layers_only),
+        cmocka_unit_test(gemma_s_local_layers_keep_their_magnitude),
+        cmocka_unit_test(a_magnitude_needs_no_scaling),
         cmocka_unit_test(llama3_tables_give_its_published_frequencies),
         cmocka_unit_test(yarn_follows_its_paper),
         cmocka_unit_test(longrope_divides_by_its_table_and_grows),

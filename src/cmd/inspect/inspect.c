@@ -6,6 +6,7 @@
 #include "cmd/lib/text.h"
 #include "draft/pack/pack.h"
 #include "model/kv.h"
+#include "model/model.h"
 #include "tune/profile.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static totals sum_tensors(const fr_gguf *g) {
 // What a session needs: NULL where this is no model that the engine runs, with the reason in *err.
 static json_t *memory_json(const fr_gguf *g, fr_error *err) {
     fr_config c;
-    if (fr_config_read(&c, g, err)) return json_null();
+    if (fr_model_check(&c, g, err)) return json_null();
     const uint64_t token = (uint64_t)c.n_layer * (uint64_t)c.n_kv * (uint64_t)c.head_dim * 4;
     json_t *by_type = json_object();
     for (int t = 0; t < FR_KV_TYPES; t++)
@@ -110,7 +111,7 @@ static json_t *memory_json(const fr_gguf *g, fr_error *err) {
 
 static void print_memory(const fr_gguf *g, fr_error *err) {
     fr_config c;
-    if (fr_config_read(&c, g, err)) {
+    if (fr_model_check(&c, g, err)) {
         printf("memory: not a model that this engine runs: %s\n", err->text);
         return;
     }

@@ -115,7 +115,7 @@ static void fill_rope_table(fr_trunk *t) {
     for (int p = 0; p < positions_of(t); p++) {
         float *there = t->rope_table[0] + (size_t)p * (size_t)rope->n_rot;
         float *back = t->rope_table[1] + (size_t)p * (size_t)rope->n_rot;
-        fr_rope_fill(rope, rope->freq, p, there);
+        fr_rope_fill(rope, false, p, there);
         for (int i = 0; i < rope->n_rot; i++)
             back[i] = i % 2 ? -there[i] : there[i];
     }

@@ -1,0 +1,139 @@
+// config_keys.c — keys that no code here reads. Most say nothing of the pass. Those of RoPE and of
+// attention do, as do a few others that related families have: a file that asks for one would run
+// and give other text without a word.
+#include "model/config_reader.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// A key may have one of two values.
+typedef struct allowed_key {
+    const char *suffix;
+    double value, other;
+} allowed_key;
+
+// Says nothing of a pass over text: how a model was trained, where pictures stand in a rotation,
+// the epsilon of a kind of norm that these families do not have.
+static const char *const silent[] = {
+    "rope.scaling.finetuned",     "rope.dimension_sections",
+    "rope.mrope_section",         "attention.layer_norm_epsilon",
+    "attention.group_norm_epsilon", "attention.indexer.kpool_select_tail",
+};
+
+// Outside RoPE and attention every key is as good as silent but these, which have to be 0 or 1.
+static const allowed_key scalings[] = {
+    {"logit_scale", 1, 0},
+    {"embedding_scale", 1, 0},
+    {"residual_scale", 1, 0},
+    {"attn_logit_softcapping", 0, 0},
+    {"final_logit_softcapping", 0, 0},
+    {"use_parallel_residual", 0, 0},
+    {"swin_norm", 0, 0},
+    {"full_attention_interval", 0, 1},
+    {"num_loops", 0, 1},
+    {"embedding_length_per_layer_input", 0, 0},
+    {"decoder_block_count", 0, 0},
+};
+
+// Item i as a number, NAN where it is none.
+static double number_at(const fr_gguf_kv *kv, uint64_t i) {
+    switch (kv->item) {
+    case FR_GGUF_STR:
+    case FR_GGUF_ARRAY:
+        return NAN;
+    case FR_GGUF_BOOL:
+        return fr_gguf_item_bool(kv, i);
+    case FR_GGUF_F32:
+    case FR_GGUF_F64:
+        return fr_gguf_item_f64(kv, i);
+    default:
+        return (double)fr_gguf_item_i64(kv, i);
+    }
+}
+
+static bool near(double found, double value) {
+    return fabs(found - value) <= 1e-6 * fabs(value);
+}
+
+static void refuse(fr_config_reader *r, const fr_gguf_kv *kv, double found) {
+    char text[64];
+    if (kv->item != FR_GGUF_STR)
+        snprintf(text, sizeof text, "%g", found);
+    else {
+        const fr_gguf_str s = fr_gguf_item_str(kv, 0);
+        snprintf(text, sizeof text, "'%.*s'", (int)(s.bytes < 40 ? s.bytes : 40), s.data);
+    }
+    r->status = fr_fail(r->err, FR_EUNSUP, "%.*s: expected none, found %s: cannot be run",
+                        (int)kv->key.bytes, kv->key.data, text);
+}
+
+static void check_allowed(fr_config_reader *r, const fr_gguf_kv *kv, const allowed_key *k) {
+    for (uint64_t i = 0; i < kv->count && !r->status; i++) {
+        if (kv->item == FR_GGUF_STR && !fr_gguf_item_str(kv, i).bytes) continue;
+        const double found = number_at(kv, i);
+        if (!near(found, k->value) && !near(found, k->other)) refuse(r, kv, found);
+    }
+}
+
+static bool is_read(const fr_config_reader *r, const char *suffix) {
+    for (int i = 0; i < r->n_read; i++)
+        if (!strcmp(r->read[i], suffix)) return true;
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        if (!strcmp(silent[i], suffix)) return true;
+    return false;
+}
+
+static const allowed_key *find(const allowed_key *list, size_t n, const char *suffix) {
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(list[i].suffix, suffix)) return &list[i];
+    return NULL;
+}
+
+// What other programs write of a model as it is run here.
+static void check_geometry(fr_config_reader *r, const fr_config *c, const fr_gguf_kv *kv,
+                           const char *suffix) {
+    const allowed_key list[] = {
+        {"attention.causal", 1, 1},
+        {"attention.rope_pattern", 1, 1},
+        {"attention.scale", 0, c->attn_scale},
+        {"attention.head_dim", 0, c->head_dim},
+        {"attention.key_length_swa", 0, c->head_dim},
+        {"attention.value_length_swa", 0, c->head_dim},
+        {"rope.dimension_count_swa", 0, c->n_rot},
+        {"rope.freq_scale", 0, 1},
+        {"rope.scaling.yarn_attn_factor", 1, 0},
+        {"rope.scaling.alpha", 0, 1},
+    };
+    static const allowed_key nothing = {NULL, 0, 0};
+    const allowed_key *k = find(list, sizeof list / sizeof *list, suffix);
+    check_allowed(r, kv, k ? k : &nothing);
+}
+
+// Ollama's converter gave Gemma 3 1B a cap of 30, which the model does not have and Ollama itself
+// leaves out.
+static bool is_mistaken(const fr_config_reader *r, const fr_config *c, const char *suffix) {
+    return c->arch == FR_ARCH_GEMMA3 && c->n_layer == 26 &&
+           !strcmp(suffix, "final_logit_softcapping") &&
+           fr_gguf_find(r->g, "gemma3.rope.local.freq_base");
+}
+
+void fr_config_refuse_unread(fr_config_reader *r, const fr_config *c) {
+    const size_t arch = strlen(r->arch);
+    for (size_t i = 0; i < fr_gguf_n_kv(r->g) && !r->status; i++) {
+        const fr_gguf_kv *kv = fr_gguf_kv_at(r->g, i);
+        char suffix[64];
+        if (kv->key.bytes <= arch + 1 || memcmp(kv->key.data, r->arch, arch) ||
+            kv->key.data[arch] != '.')
+            continue;
+        const size_t bytes = kv->key.bytes - arch - 1;
+        snprintf(suffix, sizeof suffix, "%.*s", (int)(bytes < 63 ? bytes : 63),
+                 kv->key.data + arch + 1);
+        const allowed_key *k = find(scalings, sizeof scalings / sizeof *scalings, suffix);
+        if (is_mistaken(r, c, suffix)) continue;
+        if (k)
+            check_allowed(r, kv, k);
+        else if (!is_read(r, suffix) &&
+                 (!strncmp(suffix, "rope.", 5) || !strncmp(suffix, "attention.", 10)))
+            check_geometry(r, c, kv, suffix);
+    }
+}

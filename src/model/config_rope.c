@@ -1,0 +1,95 @@
+// config_rope.c — the keys of RoPE, by llama.cpp's names and by Ollama's.
+#include "model/config_reader.h"
+
+static void read_bases(fr_config_reader *r, fr_config *c) {
+    // What the family has where a file says nothing, as those with a picture's encoder in them do.
+    c->rope_base = c->arch == FR_ARCH_GEMMA3 ? 1e6f : 10000;
+    // The logarithms of base and original context are divided by: neither may be 1.
+    fr_config_float(r, (fr_config_name){"rope.freq_base", "rope.global.freq_base", false}, 2, 1e12f,
+                    &c->rope_base);
+    c->rope_base_local = c->arch == FR_ARCH_GEMMA3 ? 10000 : c->rope_base;
+    fr_config_float(r, (fr_config_name){"rope.freq_base_swa", "rope.local.freq_base", false}, 2,
+                    1e12f, &c->rope_base_local);
+}
+
+// 0 says that nothing is scaled. Gemma 3 from 4B on is scaled by 8, which the files that leave out
+// all keys of RoPE do not say.
+static void read_factor(fr_config_reader *r, fr_config *c) {
+    const bool silent = c->arch == FR_ARCH_GEMMA3 && !fr_gguf_find(r->g, "gemma3.rope.freq_base") &&
+                        !fr_gguf_find(r->g, "gemma3.rope.global.freq_base");
+    c->rope_factor =
+        silent && (c->n_layer == 34 || c->n_layer == 48 || c->n_layer == 62) ? 8 : 0;
+    fr_config_float(r, (fr_config_name){"rope.scaling.factor", "rope.scale_linear", false}, 0, 1e6f,
+                    &c->rope_factor);
+    if (r->status) return;
+    if (c->rope_factor == 0) c->rope_factor = 1;
+    if (c->rope_factor < 1e-3f)
+        r->status = fr_fail(r->err, FR_EDATA, "%s: expected 0, or 0.001..1000000, found %g", r->key,
+                            (double)c->rope_factor);
+}
+
+static void read_numbers(fr_config_reader *r, fr_config *c) {
+    c->n_rot = c->head_dim;
+    fr_config_int(r, (fr_config_name){"rope.dimension_count", NULL, false}, 2, 1 << 14, &c->n_rot);
+    fr_config_float(r, (fr_config_name){"rope.scaling.attn_factor", NULL, false}, 0, 1e3f,
+                    &c->rope_attn_factor);
+    c->yarn_beta_fast = 32;
+    c->yarn_beta_slow = 1;
+    fr_config_float(
+        r, (fr_config_name){"rope.scaling.yarn_beta_fast", "rope.scaling.beta_fast", false}, 1e-3f,
+        1e6f, &c->yarn_beta_fast);
+    fr_config_float(
+        r, (fr_config_name){"rope.scaling.yarn_beta_slow", "rope.scaling.beta_slow", false}, 1e-3f,
+        1e6f, &c->yarn_beta_slow);
+    c->rope_ctx_orig = c->n_ctx_train;
+    fr_config_int(r, (fr_config_name){"rope.scaling.original_context_length", NULL, false}, 2,
+                  FR_MAX_CTX, &c->rope_ctx_orig);
+}
+
+static void read_type(fr_config_reader *r, fr_config *c) {
+    fr_gguf_str type = {"", 0};
+    if (r->status) return;
+    const char *key = fr_config_key(r, "rope.scaling.type");
+    if ((r->status = fr_gguf_opt_str(r->g, key, &type, r->err))) return;
+    if (fr_gguf_str_is(type, "yarn"))
+        c->rope_scaling = FR_ROPE_YARN;
+    else if (fr_gguf_str_is(type, "longrope") || fr_gguf_str_is(type, "su"))
+        c->rope_scaling = FR_ROPE_LONG;
+    else if (fr_gguf_str_is(type, "none"))
+        c->rope_factor = 1;
+    else if (type.bytes == 0 || fr_gguf_str_is(type, "linear"))
+        c->rope_scaling = c->rope_factor != 1 ? FR_ROPE_LINEAR : FR_ROPE_NONE;
+    else
+        r->status =
+            fr_fail(r->err, FR_EUNSUP, "%s: expected none, linear, yarn or longrope, found '%.*s'",
+                    key, (int)(type.bytes < 40 ? type.bytes : 40), type.data);
+    if (c->arch == FR_ARCH_PHI3 && fr_gguf_tensor_find(r->g, "rope_factors_long.weight"))
+        c->rope_scaling = FR_ROPE_LONG;
+}
+
+// What programs do not agree on.
+static void refuse_doubtful(fr_config_reader *r, const fr_config *c) {
+    float extrapolation = -1; // llama.cpp saves -1 where a file said nothing
+    fr_config_float(r,
+                    (fr_config_name){"rope.scaling.yarn_ext_factor",
+                                     "rope.scaling.extrapolation_factor", false},
+                    -1, 1e6f, &extrapolation);
+    if (r->status) return;
+    const bool yarn = c->rope_scaling == FR_ROPE_YARN, plain = c->rope_factor == 1;
+    if (extrapolation != -1 && extrapolation != yarn && !(plain && extrapolation == 1))
+        r->status = fr_fail(r->err, FR_EUNSUP, "%s: expected none, found %g: cannot be run", r->key,
+                            (double)extrapolation);
+    else if (c->rope_scaling == FR_ROPE_LONG && !plain)
+        r->status = fr_fail(
+            r->err, FR_EUNSUP,
+            "%s.rope.scaling.factor: expected none beside longrope, found %g: cannot be run",
+            r->arch, (double)c->rope_factor);
+}
+
+void fr_config_rope(fr_config_reader *r, fr_config *c) {
+    read_bases(r, c);
+    read_factor(r, c);
+    read_numbers(r, c);
+    read_type(r, c);
+    refuse_doubtful(r, c);
+}

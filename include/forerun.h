@@ -144,6 +144,7 @@ typedef struct fr_text_info { // lives as long as the text; ids are -1 where the
     bool chat_thinking;        // it knows "enable_thinking", which turns thinking off
     const char *tool_template; // for conversations with tools; NULL: chat_template is
     size_t tool_template_bytes;
+    const char *note; // what the file says of its tokens and was left out; NULL: nothing
 } fr_text_info;
 const fr_text_info *fr_text_describe(const fr_text *text);
 

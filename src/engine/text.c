@@ -32,6 +32,7 @@ static fr_status describe(fr_text *t, fr_error *err) {
         .fim_pad = s->fim_pad,
         .fim_repository = s->fim_repository,
         .fim_file = s->fim_file,
+        .note = fr_tokenizer_note(t->tokenizer),
     };
     return FR_OK;
 }

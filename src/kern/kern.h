@@ -12,6 +12,7 @@
 #ifndef FR_KERN_KERN_H
 #define FR_KERN_KERN_H
 #include "base/status.h"
+#include "kern/exact_math.h"
 #include "kern/qtype.h"
 
 typedef enum fr_isa { // the better, the later

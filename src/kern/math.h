@@ -2,6 +2,7 @@
 // library gives the same bits. Only IEEE operations are used, in the written order.
 #ifndef FR_KERN_MATH_H
 #define FR_KERN_MATH_H
+#include "kern/exact_math.h"
 #include "kern/half.h"
 
 // e^x in f32, for x in -87..88 alone, within 3 units of the last place; NaN stays NaN. Without a

@@ -15,8 +15,8 @@ typedef struct allowed_key {
 // Says nothing of a pass over text: how a model was trained, where pictures stand in a rotation,
 // the epsilon of a kind of norm that these families do not have.
 static const char *const silent[] = {
-    "rope.scaling.finetuned",     "rope.dimension_sections",
-    "rope.mrope_section",         "attention.layer_norm_epsilon",
+    "rope.scaling.finetuned",       "rope.dimension_sections",
+    "rope.mrope_section",           "attention.layer_norm_epsilon",
     "attention.group_norm_epsilon", "attention.indexer.kpool_select_tail",
 };
 

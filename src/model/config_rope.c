@@ -17,8 +17,7 @@ static void read_bases(fr_config_reader *r, fr_config *c) {
 static void read_factor(fr_config_reader *r, fr_config *c) {
     const bool silent = c->arch == FR_ARCH_GEMMA3 && !fr_gguf_find(r->g, "gemma3.rope.freq_base") &&
                         !fr_gguf_find(r->g, "gemma3.rope.global.freq_base");
-    c->rope_factor =
-        silent && (c->n_layer == 34 || c->n_layer == 48 || c->n_layer == 62) ? 8 : 0;
+    c->rope_factor = silent && (c->n_layer == 34 || c->n_layer == 48 || c->n_layer == 62) ? 8 : 0;
     fr_config_float(r, (fr_config_name){"rope.scaling.factor", "rope.scale_linear", false}, 0, 1e6f,
                     &c->rope_factor);
     if (r->status) return;

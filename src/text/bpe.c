@@ -11,10 +11,13 @@ static size_t find_slot(const fr_bpe *b, int32_t left, int32_t right) {
     return i;
 }
 
-// A token of a merge. A file may mark one as user-defined and still merge to it.
-static int32_t find_token(const fr_vocab *v, const char *text, size_t bytes) {
+// A token of a merge, or -1. A file may mark one as user-defined and still merge to it. `raw`: the
+// merge is not spelled in the byte-level alphabet, so its tokens need not be either.
+static int32_t find_token(const fr_vocab *v, const char *text, size_t bytes, bool raw) {
     int32_t id = fr_vocab_find(v, text, bytes);
-    return id >= 0 ? id : fr_vocab_find_special(v, text, bytes);
+    if (id < 0) id = fr_vocab_find_special(v, text, bytes);
+    const bool plain = id >= 0 && fr_vocab_type(v, id) == FR_TOKEN_NORMAL;
+    return plain && !raw && v->flags[id] & FR_VOCAB_RAW ? -1 : id;
 }
 
 // Reads "LEFT RIGHT" (neither is empty nor holds a space but, in odd files, as the first
@@ -26,14 +29,17 @@ static fr_status read_merge(fr_bpe *b, fr_gguf_str entry, uint32_t rank, char *r
     fr_gguf_str right = {entry.data + left.bytes + 1, space ? entry.bytes - left.bytes - 1 : 0};
     size_t n_left = fr_vocab_unwrite(FR_VOCAB_BPE, left, room);
     size_t n_right = space ? fr_vocab_unwrite(FR_VOCAB_BPE, right, room + n_left) : 0;
-    int32_t l = find_token(b->vocab, room, n_left);
-    int32_t r = find_token(b->vocab, room + n_left, n_right);
-    int32_t id = find_token(b->vocab, room, n_left + n_right);
+    const bool raw = !fr_vocab_in_alphabet(left) || !fr_vocab_in_alphabet(right);
+    const int32_t l = find_token(b->vocab, room, n_left, raw);
+    const int32_t r = find_token(b->vocab, room + n_left, n_right, raw);
+    const int32_t id = find_token(b->vocab, room, n_left + n_right, raw);
     if (l < 0 || r < 0 || id < 0)
         return fr_fail(
             err, FR_EDATA,
             "tokenizer.ggml.merges[%u]: expected two tokens whose union is a token, found '%.*s'",
             rank, (int)(entry.bytes < 100 ? entry.bytes : 100), entry.data);
+    // Only a template writes a control token: no text is merged to one.
+    if (fr_vocab_type(b->vocab, id) == FR_TOKEN_CONTROL) return FR_OK;
     size_t slot = find_slot(b, l, r);
     if (b->merges[slot].left < 0)
         b->merges[slot] = (fr_bpe_merge){l, r, rank, id}; // given twice: the first counts
@@ -78,6 +84,11 @@ fr_status fr_bpe_open(fr_bpe *b, const fr_gguf *file, const fr_vocab *vocab, fr_
     return st;
 }
 
+void fr_bpe_made(const fr_bpe *b, bool *made) {
+    for (size_t i = 0; i <= b->mask; i++)
+        if (b->merges[i].left >= 0) made[b->merges[i].id] = true;
+}
+
 void fr_bpe_close(fr_bpe *b) {
     fr_free(b->merges);
     *b = (fr_bpe){0};
@@ -109,6 +120,7 @@ static fr_status merge_part(const fr_bpe *b, fr_merger *m, const char *word, siz
 fr_status fr_bpe_word(const fr_bpe *b, fr_merger *m, const char *word, size_t bytes, fr_ids *ids,
                       fr_error *err) {
     int32_t whole = b->whole_words ? fr_vocab_find(b->vocab, word, bytes) : -1;
+    if (whole >= 0 && b->vocab->flags[whole] & FR_VOCAB_RAW) whole = -1; // no merge makes it
     fr_status st = whole >= 0 ? fr_watch_ask(m->watch, err) : FR_OK;
     if (whole >= 0) return st ? st : fr_ids_push(ids, whole, err);
     for (size_t at = 0, n; !st && at < bytes; at += n) {

@@ -1,6 +1,7 @@
 // tokenizer.c — opening: vocabulary, special ids, then BPE or SPM; decoding; questions about tokens.
 #include "base/alloc.h"
 #include "text/fim.h"
+#include "text/mend.h"
 #include "text/stream.h"
 #include "text/tokenizer_parts.h"
 #include <string.h>
@@ -8,8 +9,8 @@
 // ---- opening
 
 // Texts of tokens that end a generation, besides the ids that the file names. They count only for
-// control tokens, since an ordinary entry or an HTML tag may look the same, and for user-defined
-// tokens that nobody would write by chance ("<|...|>").
+// control tokens, since an ordinary entry or an HTML tag may look the same. Those that nobody would
+// write by chance are control tokens whatever the file says (mend.h).
 static const char *const end_names[] = {
     "<|im_end|>",
     "<|endoftext|>",
@@ -31,23 +32,6 @@ static void mark_end(fr_tokenizer *t, int32_t id) {
     if (id >= 0) t->vocab.flags[id] |= FR_VOCAB_END;
 }
 
-static bool is_mark(const fr_vocab *v, int32_t id) {
-    const size_t n = fr_vocab_bytes(v, id);
-    const char *text = fr_vocab_text(v, id);
-    return n > 4 && !memcmp(text, "<|", 2) && !memcmp(text + n - 2, "|>", 2);
-}
-
-// A file that has the end of a turn as a token of the user's has the other marks of turns so too.
-// Such tokens are found in any text, and who writes one could end his turn and begin the system's.
-static void take_back_marks(fr_vocab *v) {
-    bool wrong = false;
-    for (int32_t id = 0; id < v->n; id++)
-        wrong |= (v->flags[id] & FR_VOCAB_END) && fr_vocab_type(v, id) == FR_TOKEN_USER;
-    for (int32_t id = 0; wrong && id < v->n; id++)
-        if (fr_vocab_type(v, id) == FR_TOKEN_USER && is_mark(v, id))
-            v->flags[id] = (uint8_t)((v->flags[id] & ~FR_VOCAB_TYPE) | FR_TOKEN_CONTROL);
-}
-
 static void mark_ends(fr_tokenizer *t) {
     mark_end(t, t->special.eos);
     mark_end(t, t->special.eot);
@@ -55,32 +39,30 @@ static void mark_ends(fr_tokenizer *t) {
     for (size_t i = 0; i < sizeof end_names / sizeof end_names[0]; i++) {
         const char *name = end_names[i];
         int32_t id = fr_vocab_find_special(&t->vocab, name, strlen(name));
-        if (id < 0) continue;
-        fr_token_type type = fr_vocab_type(&t->vocab, id);
-        if (type == FR_TOKEN_CONTROL || (type == FR_TOKEN_USER && strncmp(name, "<|", 2) == 0))
-            mark_end(t, id);
+        if (id >= 0 && fr_vocab_type(&t->vocab, id) == FR_TOKEN_CONTROL) mark_end(t, id);
     }
-    take_back_marks(&t->vocab);
 }
 
-// *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent.
-static fr_status read_id(const fr_tokenizer *t, const fr_gguf *file, const char *key,
-                         int32_t missing, int32_t *id, fr_error *err) {
-    if (!fr_gguf_find(file, key)) {
-        *id = missing < t->vocab.n ? missing : -1;
-        return FR_OK;
-    }
-    int32_t value_signed;
-    uint32_t value;
-    *id = -1;
-    if (fr_gguf_get_i32(file, key, &value_signed, NULL) == FR_OK && value_signed == -1)
-        return FR_OK;
-    fr_status st = fr_gguf_get_u32(file, key, &value, err);
-    if (st || value == UINT32_MAX) return st;
-    if (value >= (uint32_t)t->vocab.n)
-        return fr_fail(err, FR_EDATA, "%s: expected an id below %d, found %u", key, t->vocab.n,
-                       value);
-    *id = (int32_t)value;
+// *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent, or where
+// there is no such token.
+static fr_status read_id(fr_tokenizer *t, const fr_gguf *file, const char *key, int32_t missing,
+                         int32_t *id, fr_error *err) {
+    const fr_gguf_kv *kv = fr_gguf_find(file, key);
+    const int32_t n = t->vocab.n;
+    uint32_t unused;
+    *id = missing < n ? missing : -1;
+    if (!kv) return FR_OK;
+    if (kv->type == FR_GGUF_BOOL || kv->type == FR_GGUF_STR || kv->type == FR_GGUF_ARRAY ||
+        kv->type == FR_GGUF_F32 || kv->type == FR_GGUF_F64)
+        return fr_gguf_get_u32(file, key, &unused, err); // the sentence: it is no number
+    const int64_t value = fr_gguf_item_i64(kv, 0);
+    if (value == -1 || value == UINT32_MAX)
+        *id = -1;
+    else if (value >= 0 && value < n)
+        *id = (int32_t)value;
+    else
+        fr_fail(&t->note, FR_EDATA, "%s: expected an id below %d, found %lld: left out", key, n,
+                (long long)value);
     return FR_OK;
 }
 
@@ -160,19 +142,35 @@ static fr_status open_presplit(fr_presplit **out, const fr_gguf *file, fr_error 
     return st ? st : fr_presplit_open(out, pre.data, pre.bytes, err);
 }
 
+static fr_status open_vocab(fr_tokenizer *t, const fr_gguf *file, fr_vocab_kind kind,
+                            fr_error *err) {
+    fr_status st = fr_vocab_open(&t->vocab, file, kind, err);
+    if (st || (st = read_special(t, file, err))) return st;
+    fr_mend_types(&t->vocab, &t->special);
+    return fr_vocab_index(&t->vocab, err);
+}
+
+static fr_status find_added(fr_tokenizer *t, fr_error *err) {
+    bool *made = fr_alloc_zero((size_t)t->vocab.n * sizeof *made);
+    if (!made) return fr_fail(err, FR_ENOMEM, "vocabulary: no memory for %d tokens", t->vocab.n);
+    fr_bpe_made(&t->bpe, made);
+    const int n = fr_mend_added(&t->vocab, made);
+    fr_free(made);
+    return n ? fr_vocab_index_special(&t->vocab, err) : FR_OK;
+}
+
 static fr_status open_bpe(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
     fr_status st = open_presplit(&t->presplit, file, err);
     if (st) return st;
-    if ((st = fr_vocab_open(&t->vocab, file, FR_VOCAB_BPE, err))) return st;
+    if ((st = open_vocab(t, file, FR_VOCAB_BPE, err))) return st;
     if ((st = fr_bpe_open(&t->bpe, file, &t->vocab, err))) return st;
     t->bpe.whole_words = fr_presplit_whole_words(t->presplit);
-    return read_special(t, file, err);
+    return find_added(t, err);
 }
 
 static fr_status open_spm(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
-    fr_status st = fr_vocab_open(&t->vocab, file, FR_VOCAB_SPM, err);
-    if (st || (st = read_special(t, file, err))) return st;
-    return fr_spm_open(&t->spm, &t->vocab, t->special.unknown, err);
+    const fr_status st = open_vocab(t, file, FR_VOCAB_SPM, err);
+    return st ? st : fr_spm_open(&t->spm, &t->vocab, t->special.unknown, err);
 }
 
 static fr_status read_kind(fr_vocab_kind *kind, const fr_gguf *file, fr_error *err) {
@@ -312,4 +310,8 @@ int fr_tokenizer_size(const fr_tokenizer *t) {
 
 const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t) {
     return &t->special;
+}
+
+const char *fr_tokenizer_note(const fr_tokenizer *t) {
+    return t->note.text[0] ? t->note.text : NULL;
 }

@@ -105,5 +105,8 @@ typedef struct fr_special_ids {
     bool add_bos, add_eos, add_space_prefix;
 } fr_special_ids;
 const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t);
+// A sentence on what the file says and cannot be, which was left out (an id beyond the vocabulary);
+// NULL: nothing.
+const char *fr_tokenizer_note(const fr_tokenizer *t);
 
 #endif

@@ -12,7 +12,8 @@ struct fr_tokenizer {
     fr_special_ids special;
     fr_presplit *presplit; // BPE only
     fr_bpe bpe;
-    fr_spm spm; // SPM only
+    fr_spm spm;    // SPM only
+    fr_error note; // what was strange about the file and is no error; no text: nothing
 };
 
 #endif

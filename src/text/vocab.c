@@ -18,6 +18,15 @@ static int byte_of_code(uint32_t code) {
     return k < 33 ? k : k < 67 ? 0x7F + (k - 33) : 0xAD;
 }
 
+bool fr_vocab_in_alphabet(fr_gguf_str s) {
+    for (size_t at = 0; at < s.bytes;) {
+        const fr_utf8_step step = fr_utf8_next((const uint8_t *)s.data + at, s.bytes - at);
+        if (step.kind != FR_UTF8_WHOLE || byte_of_code(step.code) < 0) return false;
+        at += (size_t)step.bytes;
+    }
+    return true;
+}
+
 size_t fr_vocab_unwrite(fr_vocab_kind kind, fr_gguf_str s, char *out) {
     size_t w = 0;
     for (size_t at = 0; at < s.bytes;) {
@@ -136,6 +145,20 @@ static bool type_is_special(fr_token_type type) {
     return type == FR_TOKEN_CONTROL || type == FR_TOKEN_USER || type == FR_TOKEN_UNKNOWN;
 }
 
+// SentencePiece's byte tokens, where a file gives them another type. One that has its type already is
+// that byte's only token.
+static void mend_bytes(fr_vocab *v, const fr_gguf_kv *tokens) {
+    bool typed[256] = {false};
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < v->n; i++) {
+            const int byte = byte_token(fr_gguf_item_str(tokens, (uint64_t)i));
+            if (byte < 0) continue;
+            if (pass && !typed[byte])
+                v->flags[i] = (uint8_t)((v->flags[i] & ~FR_VOCAB_TYPE) | FR_TOKEN_BYTE);
+            typed[byte] |= fr_vocab_type(v, i) == FR_TOKEN_BYTE;
+        }
+}
+
 static fr_status read_types(fr_vocab *v, const fr_gguf *file, fr_error *err) {
     const fr_gguf_kv *types = NULL;
     fr_status st = fr_gguf_opt_array(file, "tokenizer.ggml.token_type", FR_GGUF_INTS, &types, err);
@@ -192,7 +215,9 @@ static fr_status copy_texts(fr_vocab *v, const fr_gguf_kv *tokens, fr_error *err
     size_t at = 0;
     for (int i = 0; i < v->n; i++) {
         v->at[i] = (uint32_t)at;
-        size_t bytes = unwrite_token(v, i, fr_gguf_item_str(tokens, (uint64_t)i), v->bytes + at);
+        const fr_gguf_str spelled = fr_gguf_item_str(tokens, (uint64_t)i);
+        const size_t bytes = unwrite_token(v, i, spelled, v->bytes + at);
+        if (v->kind == FR_VOCAB_BPE && !fr_vocab_in_alphabet(spelled)) v->flags[i] |= FR_VOCAB_RAW;
         if (bytes > v->longest) v->longest = bytes;
         v->bytes[at + bytes] = 0;
         at += bytes + 1;
@@ -201,6 +226,21 @@ static fr_status copy_texts(fr_vocab *v, const fr_gguf_kv *tokens, fr_error *err
     return FR_OK;
 }
 
+// Of two tokens of the same bytes the first counts.
+static void index_token(fr_vocab *v, int32_t i) {
+    const fr_token_type type = fr_vocab_type(v, i);
+    const char *text = fr_vocab_text(v, i);
+    const size_t bytes = fr_vocab_bytes(v, i);
+    const bool byte = bytes == 1 && (type == FR_TOKEN_BYTE ||
+                                     (v->kind == FR_VOCAB_BPE && !type_is_special(type)));
+    if (byte && v->byte_id[(uint8_t)text[0]] < 0) v->byte_id[(uint8_t)text[0]] = i;
+    if (type_is_special(type) || type == FR_TOKEN_BYTE || bytes == 0) return;
+    const size_t slot = find_slot(v, text, bytes);
+    if (v->slots[slot] < 0) v->slots[slot] = i;
+}
+
+// Tokens in the byte-level alphabet come first: a token beside it of the same bytes is none that
+// merges make.
 static fr_status index_tokens(fr_vocab *v, fr_error *err) {
     size_t n_slots = 16;
     while (n_slots < 2 * (size_t)v->n)
@@ -210,17 +250,9 @@ static fr_status index_tokens(fr_vocab *v, fr_error *err) {
     memset(v->slots, 0xFF, n_slots * sizeof *v->slots);
     memset(v->byte_id, 0xFF, sizeof v->byte_id);
     v->slot_mask = n_slots - 1;
-    for (int32_t i = 0; i < v->n; i++) {
-        fr_token_type type = fr_vocab_type(v, i);
-        const char *text = fr_vocab_text(v, i);
-        size_t bytes = fr_vocab_bytes(v, i);
-        bool byte = bytes == 1 &&
-                    (type == FR_TOKEN_BYTE || (v->kind == FR_VOCAB_BPE && !type_is_special(type)));
-        if (byte && v->byte_id[(uint8_t)text[0]] < 0) v->byte_id[(uint8_t)text[0]] = i;
-        if (type_is_special(type) || type == FR_TOKEN_BYTE || bytes == 0) continue;
-        size_t slot = find_slot(v, text, bytes);
-        if (v->slots[slot] < 0) v->slots[slot] = i;
-    }
+    for (int raw = 0; raw <= FR_VOCAB_RAW; raw += FR_VOCAB_RAW)
+        for (int32_t i = 0; i < v->n; i++)
+            if ((v->flags[i] & FR_VOCAB_RAW) == raw) index_token(v, i);
     return FR_OK;
 }
 
@@ -248,12 +280,14 @@ static bool is_utf8(const char *text, size_t bytes) {
 // Whether it is looked for in texts. What is left between such tokens has to be characters.
 static bool is_searched(const fr_vocab *v, int32_t id) {
     const size_t bytes = fr_vocab_bytes(v, id);
-    return bytes && type_is_special(fr_vocab_type(v, id)) &&
+    return bytes && (type_is_special(fr_vocab_type(v, id)) || v->flags[id] & FR_VOCAB_ADDED) &&
            (v->kind != FR_VOCAB_BPE || is_utf8(fr_vocab_text(v, id), bytes));
 }
 
-static fr_status sort_special(fr_vocab *v, fr_error *err) {
+fr_status fr_vocab_index_special(fr_vocab *v, fr_error *err) {
     int n = 0;
+    fr_free(v->special);
+    v->n_special = 0;
     for (int32_t i = 0; i < v->n; i++)
         n += is_searched(v, i);
     special_token *list = fr_alloc_array((size_t)n, sizeof *list);
@@ -290,9 +324,13 @@ static fr_status open_tables(fr_vocab *v, const fr_gguf *file, fr_error *err) {
         return fr_fail(err, FR_ENOMEM, "vocabulary: no memory for %d tokens", v->n);
     if ((st = read_types(v, file, err))) return st;
     if (v->kind == FR_VOCAB_SPM && (st = read_scores(v, file, err))) return st;
-    if ((st = copy_texts(v, tokens, err))) return st;
-    if ((st = index_tokens(v, err))) return st;
-    return sort_special(v, err);
+    if (v->kind == FR_VOCAB_SPM) mend_bytes(v, tokens);
+    return copy_texts(v, tokens, err);
+}
+
+fr_status fr_vocab_index(fr_vocab *v, fr_error *err) {
+    const fr_status st = index_tokens(v, err);
+    return st ? st : fr_vocab_index_special(v, err);
 }
 
 fr_status fr_vocab_open(fr_vocab *v, const fr_gguf *file, fr_vocab_kind kind, fr_error *err) {

@@ -16,8 +16,10 @@ typedef enum fr_vocab_kind {
 
 enum { // bits of fr_vocab.flags above the type
     FR_VOCAB_TYPE = 7,
-    FR_VOCAB_END = 8,    // ends a generation
-    FR_VOCAB_RSTRIP = 16 // white space behind it is not text
+    FR_VOCAB_END = 8,     // ends a generation
+    FR_VOCAB_RSTRIP = 16, // white space behind it is not text
+    FR_VOCAB_ADDED = 32,  // an ordinary token that no merge makes: read where control tokens are
+    FR_VOCAB_RAW = 64     // BPE: not spelled in the byte-level alphabet
 };
 
 typedef struct fr_vocab {
@@ -38,8 +40,10 @@ typedef struct fr_vocab {
 } fr_vocab;
 
 // Reads tokens, types and scores. FR_EDATA names the key and the entry. *v is {0} or whole;
-// fr_vocab_close takes both.
+// fr_vocab_close takes both. Nothing is found in it until fr_vocab_index.
 fr_status fr_vocab_open(fr_vocab *v, const fr_gguf *file, fr_vocab_kind kind, fr_error *err);
+fr_status fr_vocab_index(fr_vocab *v, fr_error *err);         // FR_ENOMEM; once
+fr_status fr_vocab_index_special(fr_vocab *v, fr_error *err); // after flags changed. FR_ENOMEM
 void fr_vocab_close(fr_vocab *v);
 
 static inline fr_token_type fr_vocab_type(const fr_vocab *v, int32_t id) {
@@ -54,12 +58,14 @@ static inline const char *fr_vocab_text(const fr_vocab *v, int32_t id) {
 
 // The normal (or unused) token that is exactly these bytes, or -1. Of several the lowest id.
 int32_t fr_vocab_find(const fr_vocab *v, const char *text, size_t bytes);
-// The longest special token that text[0, bytes) begins with, or -1; control and unknown ones only
-// if `control`.
+// The longest special token that text[0, bytes) begins with, or -1; others than the user's only if
+// `control`.
 int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes, bool control);
 // The special token that is exactly these bytes, or -1.
 int32_t fr_vocab_find_special(const fr_vocab *v, const char *text, size_t bytes);
 
+// Whether all characters of a token or of a merge are those of the byte-level alphabet.
+bool fr_vocab_in_alphabet(fr_gguf_str s);
 // Writes what a normal token written `s` stands for; at most s.bytes. For merges, which are written
 // the same way.
 size_t fr_vocab_unwrite(fr_vocab_kind kind, fr_gguf_str s, char *out);

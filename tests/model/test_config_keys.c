@@ -22,7 +22,7 @@ static fr_status read_edited(const fr_tiny_options *o, const fr_edit *edits) {
 }
 
 #define EDITED(options, ...) read_edited(options, (fr_edit[]){__VA_ARGS__, {0}})
-#define O(...) (&(fr_tiny_options){__VA_ARGS__})
+#define O(...)               (&(fr_tiny_options){__VA_ARGS__})
 #define RUNS(options, ...)                                                                         \
     do {                                                                                           \
         if (EDITED(options, __VA_ARGS__)) fail_msg("%s", err.text);                                \
@@ -64,9 +64,12 @@ static void gemma_3_has_defaults_of_its_own(void **state) {
 
 static void keys_that_nothing_reads_are_refused_where_they_matter(void **state) {
     (void)state;
-    static const char *const matter[] = {"rope.foo", "rope.scaling.low_freq_factor",
-                                         "attention.foo", "attention.temperature_scale",
-                                         "attention.q_lora_rank", "attention.value_scale"};
+    static const char *const matter[] = {"rope.foo",
+                                         "rope.scaling.low_freq_factor",
+                                         "attention.foo",
+                                         "attention.temperature_scale",
+                                         "attention.q_lora_rank",
+                                         "attention.value_scale"};
     for (size_t i = 0; i < sizeof matter / sizeof *matter; i++) {
         char key[96];
         snprintf(key, sizeof key, "llama.%s", matter[i]);
@@ -105,7 +108,8 @@ static void keys_that_say_nothing_are_left_alone(void **state) {
          fr_edit_u32("llama.nextn_predict_layers", 0));
     RUNS(GEMMA, fr_edit_f32("gemma3.rope.scaling.extrapolation_factor", 1),
          fr_edit_str("gemma3.rope.scaling.type", "yarn"),
-         fr_edit_f32("gemma3.rope.scaling.factor", 8), fr_edit_f32("gemma3.rope.scaling.beta_fast", 64),
+         fr_edit_f32("gemma3.rope.scaling.factor", 8),
+         fr_edit_f32("gemma3.rope.scaling.beta_fast", 64),
          fr_edit_f32("gemma3.rope.scaling.beta_slow", 2));
     assert_true(config.yarn_beta_fast == 64 && config.yarn_beta_slow == 2);
     RUNS(O(.arch = "qwen2", .n_layer = 1), fr_edit_u32("qwen2.attention.sliding_window", 1 << 20));
@@ -169,7 +173,8 @@ static void scalings_with_keys_left_out(void **state) {
     (void)state;
     RUNS(LLAMA, fr_edit_f32("llama.rope.scale_linear", 4));
     assert_true(config.rope_scaling == FR_ROPE_LINEAR && config.rope_factor == 4);
-    RUNS(LLAMA, fr_edit_f32("llama.rope.scale_linear", 4), fr_edit_f32("llama.rope.scaling.factor", 2));
+    RUNS(LLAMA, fr_edit_f32("llama.rope.scale_linear", 4),
+         fr_edit_f32("llama.rope.scaling.factor", 2));
     assert_true(config.rope_factor == 2); // the old name counts where the new one is absent
     RUNS(LLAMA, fr_edit_f32("llama.rope.scaling.factor", 0));
     assert_true(config.rope_scaling == FR_ROPE_NONE && config.rope_factor == 1);

@@ -75,7 +75,8 @@ static fr_status write_edited(const fr_tiny_options *o, const fr_edit *edits, co
     return st;
 }
 
-fr_status fr_edit_open(fr_edited *x, const fr_tiny_options *o, const fr_edit *edits, fr_error *err) {
+fr_status fr_edit_open(fr_edited *x, const fr_tiny_options *o, const fr_edit *edits,
+                       fr_error *err) {
     *x = (fr_edited){0};
     const fr_status st = write_edited(o, edits, NULL, x, err);
     return st ? st : fr_gguf_open_memory(&x->file, x->data, x->bytes, "edited", err);

@@ -14,8 +14,8 @@ typedef struct fr_edit {
     bool none; // the key is left out
     fr_gguf_type type;
     bool array;
-    const void *items;   // of an array
-    size_t count;        // of an array
+    const void *items; // of an array
+    size_t count;      // of an array
     union {
         uint64_t u;
         int32_t i;
@@ -48,7 +48,8 @@ static inline fr_edit fr_edit_bool(const char *key, bool v) {
 static inline fr_edit fr_edit_str(const char *key, const char *v) {
     return (fr_edit){.key = key, .type = FR_GGUF_STR, .value.s = v};
 }
-static inline fr_edit fr_edit_array(const char *key, fr_gguf_type item, const void *items, size_t n) {
+static inline fr_edit fr_edit_array(const char *key, fr_gguf_type item, const void *items,
+                                    size_t n) {
     return (fr_edit){.key = key, .type = item, .array = true, .items = items, .count = n};
 }
 static inline fr_edit fr_edit_bools(const char *key, const uint8_t *items, size_t n) {

@@ -359,9 +359,6 @@ static void open_refuses_what_it_cannot_do_right(void **state) {
     v.merges[1] = "ll";
     refuses(&v, FR_EDATA, "found 'll'");
     v = hello_vocab();
-    v.eos = v.n;
-    refuses(&v, FR_EDATA, "tokenizer.ggml.eos_token_id: expected an id below 271, found 271");
-    v = hello_vocab();
     v.type[7] = 9;
     refuses(&v, FR_EDATA, "tokenizer.ggml.token_type[7]");
     v = hello_vocab();

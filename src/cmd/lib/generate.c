@@ -22,6 +22,8 @@ fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error 
                                        .progress_user = &bar};
     st = fr_engine_open(out, args->model, &options, err);
     fr_progress_clear(&bar);
+    const char *note = st ? NULL : fr_text_describe(fr_engine_text(*out))->note;
+    if (note && !args->quiet) fprintf(stderr, "forerun: %s\n", note);
     return st;
 }
 

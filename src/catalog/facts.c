@@ -56,7 +56,7 @@ void fr_model_quantization(const fr_gguf *g, char to[FR_QUANTIZATION]) {
         *s = (char)toupper((unsigned char)*s);
 }
 
-fr_status fr_model_vocabulary_fits(const fr_config *c, const fr_tokenizer *t, fr_error *err) {
+static fr_status check_vocabulary(const fr_config *c, const fr_tokenizer *t, fr_error *err) {
     const int tokens = fr_tokenizer_size(t);
     if (tokens <= c->n_vocab) return FR_OK;
     return fr_fail(
@@ -65,19 +65,21 @@ fr_status fr_model_vocabulary_fits(const fr_config *c, const fr_tokenizer *t, fr
         c->n_vocab, tokens);
 }
 
-// By what opens a model: the same sentence.
-static fr_status check(const fr_gguf *g, fr_error *err) {
+fr_status fr_model_judge(fr_tokenizer **out, const fr_gguf *g, fr_error *err) {
     fr_config config;
-    fr_tokenizer *tokenizer = NULL;
+    *out = NULL;
     fr_status st = fr_model_check(&config, g, err);
-    if (!st) st = fr_tokenizer_open(&tokenizer, g, err);
-    if (!st) st = fr_model_vocabulary_fits(&config, tokenizer, err);
-    fr_tokenizer_close(tokenizer);
+    if (!st) st = fr_tokenizer_open(out, g, err);
+    if (!st) st = check_vocabulary(&config, *out, err);
+    if (!st) return FR_OK;
+    fr_tokenizer_close(*out);
+    *out = NULL;
     return st;
 }
 
 void fr_model_facts_read(fr_model_facts *f, const char *path) {
     fr_gguf *g;
+    fr_tokenizer *tokenizer;
     struct stat s;
     *f = (fr_model_facts){0};
     if (!stat(path, &s) && S_ISREG(s.st_mode)) f->bytes = (uint64_t)s.st_size;
@@ -87,6 +89,7 @@ void fr_model_facts_read(fr_model_facts *f, const char *path) {
     read_text(f->name, sizeof f->name, g, "general.name");
     f->parameters = fr_model_parameters(g);
     fr_model_quantization(g, f->quantization);
-    f->runs = !check(g, &f->why);
+    f->runs = !fr_model_judge(&tokenizer, g, &f->why);
+    fr_tokenizer_close(tokenizer);
     fr_gguf_close(g);
 }

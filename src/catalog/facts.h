@@ -15,8 +15,10 @@ typedef struct fr_model_facts {
     fr_error why;                       // else: the reason
 } fr_model_facts;
 
-// Whether the model has a row for every token. FR_EDATA.
-fr_status fr_model_vocabulary_fits(const fr_config *c, const fr_tokenizer *t, fr_error *err);
+// Whether a file is a model that can be run, where there is memory for it: numbers, tensors and
+// vocabulary, and whether they fit each other. *out: its tokenizer, the caller's, or NULL after an
+// error: those of fr_model_check and fr_tokenizer_open.
+fr_status fr_model_judge(fr_tokenizer **out, const fr_gguf *g, fr_error *err);
 
 // Reads the header alone. *f is filled as far as the file can be read.
 void fr_model_facts_read(fr_model_facts *f, const char *path);

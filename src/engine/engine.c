@@ -20,7 +20,7 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
     atomic_init(&e->n_keepers, 1);
     fr_shared_open(&e->shared);
     if ((st = fr_gguf_open(&e->gguf, model_path, err))) goto fail;
-    if ((st = fr_tokenizer_open(&e->tokenizer, e->gguf, err))) goto fail;
+    if ((st = fr_model_judge(&e->tokenizer, e->gguf, err))) goto fail;
     if ((st = fr_text_lend(&e->text, e->gguf, e->tokenizer, err))) goto fail;
     e->text->engine = e;
     fr_gguf_release_all(e->gguf); // vocabulary and merges: the tokenizer has its own copy
@@ -30,7 +30,6 @@ fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engin
                             o.low_memory ? FR_WEIGHTS_IN_PLACE : FR_WEIGHTS_PACKED, o.progress,
                             o.progress_user, err)))
         goto fail;
-    if ((st = fr_model_vocabulary_fits(&e->model.config, e->tokenizer, err))) goto fail;
     fr_pool_adapt(e->pool, true);
     fr_engine_take_facts(e, fr_seconds() - start);
     *out = e;

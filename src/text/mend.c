@@ -33,7 +33,8 @@ static const char *const turn_marks[] = {
 };
 
 static bool is_text(const fr_vocab *v, int32_t id, const char *text) {
-    return fr_vocab_bytes(v, id) == strlen(text) && !memcmp(fr_vocab_text(v, id), text, strlen(text));
+    return fr_vocab_bytes(v, id) == strlen(text) &&
+           !memcmp(fr_vocab_text(v, id), text, strlen(text));
 }
 
 static bool is_turn_mark(const fr_vocab *v, int32_t id) {
@@ -76,9 +77,9 @@ static bool has_wrong_user_tokens(const fr_vocab *v, const fr_special_ids *s) {
 }
 
 static void mend_named(fr_vocab *v, const fr_special_ids *s) {
-    const int32_t ids[] = {s->bos,        s->eos,        s->eot,        s->eom,
-                           s->unknown,    s->pad,        s->fim_prefix, s->fim_suffix,
-                           s->fim_middle, s->fim_pad,    s->fim_file,   s->fim_repository};
+    const int32_t ids[] = {s->bos,        s->eos,     s->eot,        s->eom,
+                           s->unknown,    s->pad,     s->fim_prefix, s->fim_suffix,
+                           s->fim_middle, s->fim_pad, s->fim_file,   s->fim_repository};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (ids[i] >= 0 && fr_vocab_type(v, ids[i]) == FR_TOKEN_NORMAL && is_bracketed(v, ids[i]))
             make_control(v, ids[i]);

@@ -2,6 +2,7 @@
 // either one file or a sentence.
 #include "catalog/catalog.h"
 #include "catalog/facts.h"
+#include "support/edit_model.h"
 #include "support/home.h"
 #include <errno.h>
 #include <sys/stat.h>
@@ -426,6 +427,43 @@ static void headers_say_what_runs(void **state) {
     home_end();
 }
 
+// What opens a model judges it: its tensors and its vocabulary, not only its numbers.
+static void what_is_listed_as_running_opens(void **state) {
+    (void)state;
+    const struct {
+        fr_edit edits[2];
+        const char *says; // NULL: it opens
+    } files[] = {
+        {{fr_edit_tensor("v.blk.0.attn_k.bias")}, NULL},
+        {{fr_edit_u32("tokenizer.ggml.padding_token_id", 100000)}, NULL},
+        {{fr_edit_tensor("blk.0.attn_sinks.weight")}, "blk.0.attn_sinks.weight"},
+        {{fr_edit_u32("llama.block_count", 2)}, "blk.1.attn_norm.weight"},
+        {{fr_edit_str("tokenizer.ggml.eos_token_id", "end")}, "tokenizer.ggml.eos_token_id"},
+        {{fr_edit_u32s("tokenizer.ggml.token_type", (const uint32_t[]){1, 1}, 2)},
+         "tokenizer.ggml.token_type"},
+        {{fr_edit_f32("llama.rope.foo", 2)}, "llama.rope.foo"},
+        {{fr_edit_str("general.architecture", "bert")}, "found 'bert'"},
+    };
+    const fr_tiny_options options = {.n_layer = 1, .d = 32};
+    const fr_engine_options one = {.size = sizeof one, .threads = 1};
+    home_begin();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        fr_model_facts f;
+        fr_engine *engine;
+        const char *path = at_home("m%zu.gguf", i);
+        if (fr_edit_write(path, &options, files[i].edits, &err)) fail_msg("%s", err.text);
+        fr_model_facts_read(&f, path);
+        assert_int_equal(f.runs, !files[i].says);
+        assert_int_equal(fr_engine_open(&engine, path, &one, &err) == FR_OK, f.runs);
+        if (files[i].says && !strstr(f.why.text, files[i].says)) fail_msg("%s", f.why.text);
+        if (files[i].says) assert_string_equal(f.why.text, err.text);
+        if (i == 1)
+            assert_non_null(strstr(fr_text_describe(fr_engine_text(engine))->note, "padding"));
+        fr_engine_close(engine);
+    }
+    home_end();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hugging_face_is_found_by_repository_and_quantization),
@@ -441,6 +479,7 @@ int main(void) {
         cmocka_unit_test(odd_names_are_taken_and_told_clean),
         cmocka_unit_test(colons_in_folders_end),
         cmocka_unit_test(headers_say_what_runs),
+        cmocka_unit_test(what_is_listed_as_running_opens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,9 @@ static void marks_of_turns_are_so_whatever_their_type(void **state) {
     static const struct {
         const char *text;
         bool ends;
-    } marks[] = {{"<|im_start|>", false},  {"<|im_end|>", true},    {"<|eot_id|>", true},
-                 {"<start_of_turn>", false}, {"<end_of_turn>", true}, {"[INST]", false},
-                 {"<｜User｜>", false},    {"<｜end▁of▁sentence｜>", true}};
+    } marks[] = {{"<|im_start|>", false},    {"<|im_end|>", true},           {"<|eot_id|>", true},
+                 {"<start_of_turn>", false}, {"<end_of_turn>", true},        {"[INST]", false},
+                 {"<｜User｜>", false},      {"<｜end▁of▁sentence｜>", true}};
     for (size_t m = 0; m < sizeof marks / sizeof *marks; m++)
         for (int k = 0; k < 2 * N_TYPES; k++) {
             made_vocab v;
@@ -272,8 +272,9 @@ static void ids_that_there_are_none_of_are_left_out_with_a_note(void **state) {
     fr_tokenizer *t = open_made(&v);
     assert_int_equal(fr_tokenizer_special(t)->eos, -1);
     assert_int_equal(fr_tokenizer_special(t)->bos, 'b');
-    assert_non_null(strstr(fr_tokenizer_note(t), "tokenizer.ggml.eos_token_id: expected an id below "
-                                                 "256, found 256"));
+    assert_non_null(strstr(fr_tokenizer_note(t),
+                           "tokenizer.ggml.eos_token_id: expected an id below "
+                           "256, found 256"));
     fr_tokenizer_close(t);
     made_spm(&v, true); // as if the key were not there
     v.eos = 5000;

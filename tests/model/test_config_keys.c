@@ -1,5 +1,6 @@
 // Keys of a model file by the names and in the types that other programs write: each is obeyed, says
 // nothing, or is refused by its name.
+#include "model/forward.h"
 #include "support/edit_model.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -193,6 +194,65 @@ static void scalings_with_keys_left_out(void **state) {
             fr_edit_f32("llama.rope.freq_base_swa", 20000));
 }
 
+enum { ROWS = 40, SEEN = 64 }; // more rows than the window has
+
+// The first logits after ROWS tokens.
+static void first_logits(const fr_tiny_options *o, const fr_edit *edits, float out[SEEN]) {
+    fr_edited x;
+    fr_pool *pool;
+    fr_model m;
+    fr_kv kv = {0};
+    fr_forward *f;
+    fr_row rows[ROWS];
+    const fr_forward_limits limits = {.max_rows = ROWS, .max_logits = 1, .n_ctx = 64};
+    if (fr_edit_open(&x, o, edits, &err) || fr_pool_open(&pool, 1, &err) ||
+        fr_model_open(&m, x.file, &fr_kern_scalar, pool, FR_WEIGHTS_PACKED, NULL, NULL, &err) ||
+        fr_kv_open(&kv, &m.config, 64, FR_KV_F16, &err) || fr_forward_open(&f, &m, &limits, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < ROWS; i++)
+        rows[i] = fr_row_token(i % 7 * 31, i - 1, i == ROWS - 1 ? FR_WANT_LOGITS : 0);
+    fr_forward_run(f, &(fr_pass){.rows = rows, .n_rows = ROWS, .kv = (fr_kv *[]){&kv}, .n_seq = 1});
+    memcpy(out, fr_forward_logits(f, ROWS - 1), SEEN * sizeof *out);
+    fr_forward_close(f);
+    fr_kv_close(&kv);
+    fr_model_close(&m);
+    fr_pool_close(pool);
+    fr_edit_close(&x);
+}
+
+static void a_scaling_of_global_layers_needs_one(void **state) {
+    (void)state;
+    const fr_tiny_options o = {.arch = "gemma3", .n_layer = 3, .d = 32};
+    float logits[2][2][SEEN];
+    for (int global = 0; global < 2; global++) {
+        const fr_edit pattern =
+            fr_edit_u32("gemma3.attention.sliding_window_pattern", global ? 2 : 100);
+        first_logits(&o, (fr_edit[]){pattern, {0}}, logits[global][0]);
+        first_logits(&o,
+                     (fr_edit[]){pattern,
+                                 fr_edit_str("gemma3.rope.scaling.type", "yarn"),
+                                 fr_edit_f32("gemma3.rope.scaling.factor", 4),
+                                 fr_edit_u32("gemma3.rope.scaling.original_context_length", 256),
+                                 {0}},
+                     logits[global][1]);
+    }
+    assert_memory_equal(logits[0][0], logits[0][1], sizeof logits[0][0]);
+    assert_memory_not_equal(logits[1][0], logits[1][1], sizeof logits[1][0]);
+}
+
+// cos and sin times c is scores times c squared, as a scale of the attention would do it.
+static void a_magnitude_of_the_file_changes_the_scores(void **state) {
+    (void)state;
+    const fr_tiny_options o = {.arch = "llama", .n_layer = 1, .d = 32};
+    float plain[SEEN], stretched[SEEN], one[SEEN];
+    first_logits(&o, (fr_edit[]){{0}}, plain);
+    first_logits(&o, (fr_edit[]){fr_edit_f32("llama.rope.scaling.attn_factor", 1), {0}}, one);
+    first_logits(&o, (fr_edit[]){fr_edit_f32("llama.rope.scaling.attn_factor", 1.3f), {0}},
+                 stretched);
+    assert_memory_equal(plain, one, sizeof plain);
+    assert_memory_not_equal(plain, stretched, sizeof plain);
+}
+
 // The last block of this file guesses ahead: it has a projection beside a layer's tensors.
 static void layers_that_guess_ahead_are_left_out(void **state) {
     (void)state;
@@ -215,6 +275,8 @@ int main(void) {
         cmocka_unit_test(window_patterns_are_numbers_and_arrays),
         cmocka_unit_test(one_number_a_layer_runs_where_all_are_equal),
         cmocka_unit_test(scalings_with_keys_left_out),
+        cmocka_unit_test(a_scaling_of_global_layers_needs_one),
+        cmocka_unit_test(a_magnitude_of_the_file_changes_the_scores),
         cmocka_unit_test(layers_that_guess_ahead_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,9 @@ static bool has_wrong_user_tokens(const fr_vocab *v, const fr_special_ids *s) {
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (ends[i] >= 0 && fr_vocab_type(v, ends[i]) == FR_TOKEN_USER) return true;
     for (int32_t id = 0; id < v->n; id++)
-        if (fr_vocab_type(v, id) == FR_TOKEN_USER && is_turn_mark(v, id)) return true;
+        if (fr_vocab_type(v, id) == FR_TOKEN_USER &&
+            (v->flags[id] & FR_VOCAB_END || is_turn_mark(v, id)))
+            return true;
     return false;
 }
 

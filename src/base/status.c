@@ -1,6 +1,8 @@
 #include "base/status.h"
+#include "base/clean.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...) {
     if (!err) return code;
@@ -9,7 +11,6 @@ fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...) {
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
-    for (unsigned char *c = (unsigned char *)err->text; *c; c++)
-        if (*c < 0x20 || *c == 0x7f) *c = '?';
+    err->text[fr_clean(err->text, err->text, strlen(err->text))] = 0;
     return code;
 }

@@ -103,14 +103,14 @@ static void tell_folders(const fr_catalog *c) {
     for (int i = 0; i < c->n_folders; i++) {
         const fr_catalog_folder *f = &c->folder[i];
         if (*f->unread)
-            fprintf(stderr, "forerun: %s: cannot be read: %s\n", f->unread,
-                    strerror(f->unread_errno));
+            fr_cmd_print(stderr, "forerun: %s: cannot be read: %s\n", f->unread,
+                         strerror(f->unread_errno));
     }
     if (c->cut) fprintf(stderr, "forerun: there are more files than were looked at\n");
     if (c->n) return;
     fprintf(stderr, "No models in");
     for (int i = 0; i < c->n_folders; i++)
-        fprintf(stderr, "%s %s", i ? "," : "", c->folder[i].path);
+        fr_cmd_print(stderr, "%s %s", i ? "," : "", c->folder[i].path);
     fprintf(stderr, "; -m takes the path of a GGUF file too.\n");
 }
 

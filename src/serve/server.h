@@ -28,8 +28,8 @@ typedef struct fr_server {
     bool verbose;              // answers tell how they were made
     bool json_log, quiet;
     time_t created;
-    double silence; // seconds until a stream without news says that it lives; 0: the usual 5
-    atomic_bool ready;      // takes requests
+    double silence;    // seconds until a stream without news says that it lives; 0: the usual 5
+    atomic_bool ready; // takes requests
     atomic_bool said_twice; // that a prompt begins twice
 } fr_server;
 

@@ -103,7 +103,8 @@ static void forgets(world *w) {
 
 static void opens(world *w) {
     fr_session *more = NULL;
-    const fr_session_options o = {.size = sizeof o, .n_ctx = 64, .drafter = "none", .group = w->group};
+    const fr_session_options o = {
+        .size = sizeof o, .n_ctx = 64, .drafter = "none", .group = w->group};
     const fr_status st = fr_session_open(&more, w->engine, &o, &err);
     assert_int_equal(st, w->group ? FR_EARG : FR_OK);
     fr_session_close(more);
@@ -227,8 +228,8 @@ static void closing_in_a_wrong_order_frees_all_once(void **state) {
     fr_group *g;
     fr_text *text, *second;
     assert_int_equal(fr_group_open(&g, e, NULL, &err), FR_OK);
-    assert_int_equal(fr_text_open_with(&text, fr_engine_text(e), template, sizeof template - 1, &err),
-                     FR_OK);
+    assert_int_equal(
+        fr_text_open_with(&text, fr_engine_text(e), template, sizeof template - 1, &err), FR_OK);
     assert_int_equal(fr_text_open_with(&second, text, template, sizeof template - 1, &err), FR_OK);
     fr_session *s = open_session(e, g), *alone = open_session(e, NULL);
     fr_engine_close(e);

@@ -123,10 +123,10 @@ static void print_run(const fr_bench *b, const fr_bench_run *run, int set) {
     fr_bench_name(run, name, sizeof name - 16);
     if (run->tree)
         snprintf(name + strlen(name), 16, ", %d node%s", run->tree, run->tree > 1 ? "s" : "");
-    printf("%-24s %8.2f %7.2fx %6.2f (%.2f..%.2f) %6.2f", name,
-           fr_cmd_rate((double)t->tokens, t->decode), fr_bench_speedup(b, run, set),
-           t->speedup.median, t->speedup.low, t->speedup.high,
-           fr_cmd_rate((double)t->tokens, (double)t->passes));
+    fr_cmd_print(stdout, "%-24s %8.2f %7.2fx %6.2f (%.2f..%.2f) %6.2f", name,
+                 fr_cmd_rate((double)t->tokens, t->decode), fr_bench_speedup(b, run, set),
+                 t->speedup.median, t->speedup.low, t->speedup.high,
+                 fr_cmd_rate((double)t->tokens, (double)t->passes));
     print_interval(t->tokens_per_pass);
     printf(" %5.2f %5.1f%%", fr_cmd_rate((double)t->rows, (double)t->passes),
            100 * fr_cmd_rate(t->draft, t->decode));
@@ -157,7 +157,7 @@ static void print_depths(const fr_bench *b) {
         if (!t->offered[0]) continue;
         if (!title) printf("\naccepted by depth, of the passes that offered it\n");
         title = true;
-        printf("%-24s", b->runs[i].spec);
+        fr_cmd_print(stdout, "%-24s", b->runs[i].spec);
         for (int k = 0; k < FR_MAX_DEPTH && t->offered[k] && k < 12; k++)
             printf(" %5.2f", (double)t->accepted[k] / (double)t->offered[k]);
         putchar('\n');
@@ -189,10 +189,10 @@ static void warn_differences(const fr_bench *b) {
     for (int i = 0; i < b->n_runs; i++) {
         const fr_difference *d = &b->runs[i].all.difference;
         if (!d->file) continue;
-        fprintf(stderr,
-                "forerun: bench: %s: not the output of plain decoding, first at token %d of "
-                "the answer to turn %d of prompt ",
-                b->runs[i].spec, d->token, d->turn + 1);
+        fr_cmd_print(stderr,
+                     "forerun: bench: %s: not the output of plain decoding, first at token %d of "
+                     "the answer to turn %d of prompt ",
+                     b->runs[i].spec, d->token, d->turn + 1);
         fr_cmd_print_clean(stderr, d->id, strlen(d->id));
         fputs(" in ", stderr);
         fr_cmd_print_clean(stderr, d->file, strlen(d->file));

@@ -312,8 +312,9 @@ fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_di
         }
     }
     if (stats->refused && !args->quiet)
-        fprintf(stderr, "%d conversations are left out, as the chat template refuses them; %s\n",
-                stats->refused, stats->refusal);
+        fr_cmd_print(stderr,
+                     "%d conversations are left out, as the chat template refuses them; %s\n",
+                     stats->refused, stats->refusal);
     close_all(d);
     free(d);
     return st;

@@ -209,8 +209,8 @@ static void inspect_print(const fr_gguf *g, fr_error *err) {
     char fingerprint[FR_GGUF_FINGERPRINT];
     fr_gguf_fingerprint(g, fingerprint);
     const totals sum = sum_tensors(g);
-    printf("file: %s, %" PRIu64 " bytes, GGUF version %u", fr_gguf_path(g), fr_gguf_file_bytes(g),
-           fr_gguf_version(g));
+    fr_cmd_print(stdout, "file: %s, %" PRIu64 " bytes, GGUF version %u", fr_gguf_path(g),
+                 fr_gguf_file_bytes(g), fr_gguf_version(g));
     if (fr_gguf_n_files(g) > 1) printf(", %d files", fr_gguf_n_files(g));
     puts("");
     if (fr_gguf_n_tensors(g)) // a profile has none

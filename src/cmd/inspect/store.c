@@ -23,10 +23,11 @@ int fr_inspect_store(const fr_cmd_args *args, const char *path) {
             (json_int_t)s.bytes, "datastore", "vocabulary", s.vocab, "vocabulary_size", s.n_vocab,
             "texts", (json_int_t)s.n_texts, "tokens", tokens, "places", (json_int_t)s.n_places));
     else
-        printf("file: %s, %llu bytes, a datastore for the drafter 'rest'\nvocabulary: %s, %d "
-               "tokens\n%llu texts, %lld tokens, %u places\n",
-               path, (unsigned long long)s.bytes, s.vocab, s.n_vocab, (unsigned long long)s.n_texts,
-               (long long)tokens, s.n_places);
+        fr_cmd_print(stdout,
+                     "file: %s, %llu bytes, a datastore for the drafter 'rest'\nvocabulary: %s, %d "
+                     "tokens\n%llu texts, %lld tokens, %u places\n",
+                     path, (unsigned long long)s.bytes, s.vocab, s.n_vocab,
+                     (unsigned long long)s.n_texts, (long long)tokens, s.n_places);
     fr_datastore_close(&s);
     return code;
 }

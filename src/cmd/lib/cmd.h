@@ -25,7 +25,7 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     fr_strings stop, draft_opts;
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
     // Of serve.
-    const char *host, *alias, *tags, *api_key, *api_key_file, *cors;
+    const char *host, *alias, *tags, *api_key, *api_key_file, *cors, *allow_host;
     int port, parallel, slot_ctx, queue, connections, peer_connections, cache_ram, body_memory,
         log_format;
     int reasoning;
@@ -142,8 +142,11 @@ int fr_cmd_check(const char *command, const fr_cmd_args *args);
 // Whether -m means a file: asked where it is opened, after all else about the command line.
 fr_status fr_cmd_model(const fr_cmd_args *args, fr_error *err);
 
-// Text of a file on its way to a terminal: control bytes are shown as '?'.
+// Text from outside on its way to a terminal: a file's name, or what a file says. '?' stands for what
+// would control the terminal (base/clean.h).
 void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes);
+// Prints with such text in it, and lines of its own.
+void fr_cmd_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Prints a document on one line of stdout and drops the reference. value NULL: there was no memory.
 int fr_cmd_print_json(json_t *value);

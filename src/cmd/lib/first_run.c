@@ -27,5 +27,5 @@ void fr_cmd_say_first_run(const fr_engine *e, const fr_stats *s) {
     if (gain > 0)
         fprintf(stderr, "drafting gave %.1f times the speed of plain decoding for this answer; ",
                 gain);
-    fprintf(stderr, "what was measured is kept in %s\n", e->profile_path);
+    fr_cmd_print(stderr, "what was measured is kept in %s\n", e->profile_path);
 }

@@ -188,10 +188,10 @@ void fr_cmd_print_stats(const fr_stats *s, double load, uint64_t seed, bool samp
             s->prompt_tokens, s->prompt_tokens == 1 ? "" : "s");
     if (read > 0) fprintf(stderr, " at %.1f/s", read);
     if (load >= 0) fprintf(stderr, "; load %.2f s", load);
-    fprintf(stderr, "; drafter %s, %s", s->used,
-            s->lossless    ? "lossless"
-            : s->exact_law ? "not lossless (exact law)"
-                           : "not lossless");
+    fr_cmd_print(stderr, "; drafter %s, %s", s->used,
+                 s->lossless    ? "lossless"
+                 : s->exact_law ? "not lossless (exact law)"
+                                : "not lossless");
     if (sampled) fprintf(stderr, "; seed %llu", (unsigned long long)seed);
     fprintf(stderr, "; %s\n", fr_cmd_finish(s->finish));
 }

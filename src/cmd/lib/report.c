@@ -1,4 +1,6 @@
 // report.c — sentences, JSON and colours; what the commands ask the system.
+#define _GNU_SOURCE
+#include "base/clean.h"
 #include "base/save.h"
 #include "cmd/lib/cmd.h"
 #include "kern/kern.h"
@@ -13,6 +15,35 @@ static const char *program = "forerun";
 
 void fr_cmd_speak_as(const char *name) {
     program = name;
+}
+
+void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes) {
+    while (bytes) {
+        bool shown;
+        const size_t n = fr_clean_next(text, bytes, &shown);
+        fwrite(shown ? text : "?", 1, shown ? n : 1, out);
+        text += n;
+        bytes -= n;
+    }
+}
+
+static void print_args(FILE *out, const char *format, va_list args) {
+    char *text = NULL;
+    if (vasprintf(&text, format, args) < 0) return; // no memory for a sentence
+    for (const char *line = text; *line;) {
+        const size_t n = strcspn(line, "\n");
+        fr_cmd_print_clean(out, line, n);
+        if (line[n]) putc('\n', out);
+        line += n + (line[n] == '\n');
+    }
+    free(text);
+}
+
+void fr_cmd_print(FILE *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    print_args(out, format, args);
+    va_end(args);
 }
 
 int fr_cmd_fail_as(int exit_code, const fr_error *err) {
@@ -32,7 +63,7 @@ int fr_cmd_usage(const char *command, const char *format, ...) {
     va_list args;
     fprintf(stderr, "%s: ", program);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    print_args(stderr, format, args);
     va_end(args);
     fprintf(stderr, " (see '%s %s%s--help')\n", program, command, *command ? " " : "");
     return FR_EXIT_USAGE;
@@ -50,11 +81,6 @@ fr_status fr_cmd_model(const fr_cmd_args *args, fr_error *err) {
     if (!args->model_missing) return FR_OK;
     *err = *args->model_missing;
     return err->code;
-}
-
-void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++)
-        putc((uint8_t)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);
 }
 
 int fr_cmd_print_json(json_t *value) {

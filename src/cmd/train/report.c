@@ -37,8 +37,8 @@ void fr_training_announce(const fr_training *t) {
             t->method->name, 1e-6 * (double)t->learner->params.n_floats, t->vocab.n,
             100 * t->vocab.coverage, t->learner->depth, fr_gemm_name(t->gemm));
     if (t->args->init)
-        fprintf(stderr, "begins with the draft vocabulary%s of %s\n",
-                t->begun ? " and the parameters" : ", nothing else,", t->args->init);
+        fr_cmd_print(stderr, "begins with the draft vocabulary%s of %s\n",
+                     t->begun ? " and the parameters" : ", nothing else,", t->args->init);
     if (t->args->init && t->vocab_asked && t->args->vocab != t->vocab.n)
         fprintf(stderr, "--vocab %d has no effect beside --init\n", t->args->vocab);
     fprintf(stderr, "data: %d texts of %.3f M tokens, %.3f M of answers; %d texts held out\n",
@@ -172,13 +172,14 @@ void fr_training_print(const fr_training *t) {
     char text[64];
     for (int k = 0; k < t->learner->depth; k++)
         right[k] = s->best.tried[k] > 0 ? s->best.right[k][0] / s->best.tried[k] : 0;
-    fprintf(stderr,
-            "%s: held out loss %.3f, right %s %%, %.2f tokens a pass, of step %llu of %llu%s "
-            "(%.2f M tokens, %.0f s)\n",
-            t->args->output, s->best_loss, percents(text, sizeof text, right, t->learner->depth),
-            fr_tally_tokens_per_pass(&s->best, t->learner->depth), (unsigned long long)s->best_step,
-            (unsigned long long)s->step, s->stopped ? ", ended early" : "", 1e-6 * (double)s->rows,
-            s->seconds);
-    fprintf(stderr, "%s: remove it, or go on with --resume%s\n", t->checkpoint,
-            s->stopped ? " and a longer --time, more --steps or another --patience" : "");
+    fr_cmd_print(stderr,
+                 "%s: held out loss %.3f, right %s %%, %.2f tokens a pass, of step %llu of %llu%s "
+                 "(%.2f M tokens, %.0f s)\n",
+                 t->args->output, s->best_loss,
+                 percents(text, sizeof text, right, t->learner->depth),
+                 fr_tally_tokens_per_pass(&s->best, t->learner->depth),
+                 (unsigned long long)s->best_step, (unsigned long long)s->step,
+                 s->stopped ? ", ended early" : "", 1e-6 * (double)s->rows, s->seconds);
+    fr_cmd_print(stderr, "%s: remove it, or go on with --resume%s\n", t->checkpoint,
+                 s->stopped ? " and a longer --time, more --steps or another --patience" : "");
 }

@@ -21,21 +21,23 @@ void fr_tune_print(const fr_tune_result *r) {
     for (int i = 0; i < r->n_tuned; i++) {
         const fr_tuned *t = &r->tuned[i];
         if (t->failed)
-            printf("%53s  %s: %s\n", "", t->entry.spec, t->why);
+            fr_cmd_print(stdout, "%53s  %s: %s\n", "", t->entry.spec, t->why);
         else
-            printf("%7.1f/s %8.2fx %7.1f/s %12.2f %10.2f  %s\n", t->entry.tok_s,
-                   fr_profile_speedup(&t->entry), fr_cmd_rate((double)t->tokens, t->decode),
-                   t->entry.tokens_per_pass, fr_cmd_rate((double)t->rows, (double)t->passes),
-                   t->entry.spec);
+            fr_cmd_print(stdout, "%7.1f/s %8.2fx %7.1f/s %12.2f %10.2f  %s\n", t->entry.tok_s,
+                         fr_profile_speedup(&t->entry), fr_cmd_rate((double)t->tokens, t->decode),
+                         t->entry.tokens_per_pass, fr_cmd_rate((double)t->rows, (double)t->passes),
+                         t->entry.spec);
     }
-    printf("\nPlain decoding is predicted at %.1f/s. 'auto' uses %s.\n",
-           r->n_tuned ? r->tuned[0].entry.plain_tok_s : fr_cmd_rate(1, one), chosen(r));
+    fr_cmd_print(stdout, "\nPlain decoding is predicted at %.1f/s. 'auto' uses %s.\n",
+                 r->n_tuned ? r->tuned[0].entry.plain_tok_s : fr_cmd_rate(1, one), chosen(r));
     for (int i = 0; i < r->n_tuned; i++)
         if (!r->tuned[i].failed && !fr_profile_find(p, r->tuned[i].entry.spec))
-            printf("With a draft model short answers may lose; to have it: forerun tune --drafter "
-                   "%s\n",
-                   r->tuned[i].entry.spec);
-    if (*r->kept) printf("Kept in %s\n", r->kept);
+            fr_cmd_print(
+                stdout,
+                "With a draft model short answers may lose; to have it: forerun tune --drafter "
+                "%s\n",
+                r->tuned[i].entry.spec);
+    if (*r->kept) fr_cmd_print(stdout, "Kept in %s\n", r->kept);
 }
 
 static json_t *tuned_json(const fr_tuned *t) {

@@ -95,7 +95,7 @@ class Input:
 # ---------------------------------------------------------------- valid requests
 
 def request(method, path, body=None, headers=(), close=True):
-    lines = [f"{method} {path} HTTP/1.1".encode(), b"Host: x", *headers]
+    lines = [f"{method} {path} HTTP/1.1".encode(), b"Host: 127.0.0.1", *headers]
     if close:
         lines.append(b"Connection: close")
     if body is not None:
@@ -294,7 +294,7 @@ def lines(rng):
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + noise, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + noise, b"SSH-2.0-OpenSSH_9.2", b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2",
         b"HTTP/1.1 200 OK", b"GET http://user:pass@x:99999/health HTTP/1.1", b"GET ? HTTP/1.1", b"GET " + b"?" * 5000 + b" HTTP/1.1"])
     end = rng.choice([b"\r\n", b"\r\n", b"\n", b"\r", b""])
-    rest = rng.choice([b"Host: x\r\nConnection: close\r\n\r\n", b"\r\n", b"Host: x\n\n", b"", b"Host: x\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n"])
+    rest = rng.choice([b"Host: 127.0.0.1\r\nConnection: close\r\n\r\n", b"\r\n", b"Host: 127.0.0.1\n\n", b"", b"Host: 127.0.0.1\r\n\r\nGET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
     return Input("lines", [("send", line + end + rest)])
 
 
@@ -325,18 +325,18 @@ def lengths(rng):
     odd = rng.choice([[b"-1"], [b"+" + n], [b"0x10"], [n + b",5"], [b"18446744073709551616"], [b"18446744073709551615"], [b"9223372036854775808"], [b"9" * 300], [b""],
                       [n + b"\0"], [b"1e3"], [b"1.0"], [n, b"5"], [b"5", n], [b"0", n], [n, b"abc"], [b"\xb2"], [b"- 1"], [n + b" 5"]])
     lines_ = b"".join(b"Content-Length: " + v + b"\r\n" for v in odd)
-    head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + lines_ + b"\r\n"
+    head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + lines_ + b"\r\n"
     return Input("lengths", [("send", head + body)], 0, b"\0" not in lines_)  # a zero may be read as a blank
 
 
 def both(rng):
     """A length and chunks, in whichever order: where one begins the next request is not the same by both."""
     path, body = a_body(rng)
-    inner = b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n"
+    inner = b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     two = [b"Content-Length: %d\r\n" % rng.choice([len(body), 5, 0, len(inner)]), b"Transfer-Encoding: chunked\r\n"]
     rng.shuffle(two)
     data = rng.choice([chunked(rng, body), inner, body])
-    return Input("both", [("send", b"POST " + path.encode() + b" HTTP/1.1\r\nHost: x\r\n" + b"".join(two) + b"\r\n" + data)])
+    return Input("both", [("send", b"POST " + path.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"".join(two) + b"\r\n" + data)])
 
 
 def chunks(rng):
@@ -350,7 +350,7 @@ def chunks(rng):
         data = data.replace(b"0\r\n\r\n", b"0\r\nX-Trailer: y\r\n\r\n") if data.count(b"0\r\n\r\n") == 1 else data
     elif how == 2:
         data = b"000" + data
-    head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
     return Input("chunks", pieces(rng, head + data, rng.choice([3, 50, 5000])), 1)
 
 
@@ -363,7 +363,7 @@ def broken_chunks(rng):
         b"0\r\n" + b"T: " + b"t" * 50000 + b"\r\n\r\n", b"0\r\n" + b"T: t\r\n" * 5000 + b"\r\n", b"0\r\n:\r\n\0\r\n\r\n", b"0" * 30000 + b"\r\n\r\n", b"1\r\n{\r\n" * 3000 + b"0\r\n\r\n",
         good[:-5], good[:rng.randrange(len(good))], scratch(rng, good), scratch(rng, good), good.replace(b"\r\n", b"\n")])
     encoding = rng.choice([b"chunked", b"chunked", b"chunked", b"Chunked", b"gzip, chunked", b"chunked, gzip", b"identity", b"xchunked", b"chunked;q=1", b"\x0bchunked"])
-    head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: " + encoding + b"\r\n\r\n"
+    head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nTransfer-Encoding: " + encoding + b"\r\n\r\n"
     return Input("broken chunks", [("send", head + data), rng.choice([("wait", 0), ("half", ""), ("reset", "")])])
 
 
@@ -418,7 +418,7 @@ def too_much(rng):
     """Lengths beyond what is taken; most are only told."""
     path = rng.choice(BODIES)[0].encode()
     n = rng.choice([33 << 20, 1 << 31, 1 << 40, (1 << 63) - 1])
-    head = b"POST " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n" % n
+    head = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: %d\r\n" % n
     expect = rng.choice([b"", b"Expect: 100-continue\r\n"])
     said = b"{" + b" " * rng.choice([0, 10000, 1 << 20])
     return Input("too much", [("send", head + expect + b"\r\n" + said), rng.choice([("wait", 0), ("half", ""), ("reset", "")])], 0, True)

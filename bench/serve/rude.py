@@ -113,7 +113,7 @@ def slowloris(port, until, counts):
                     s = None
             if s is None and (s := dial(port, counts)):
                 try:
-                    s.send(b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ")
+                    s.send(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ")
                     s.setblocking(False)
                 except OSError:
                     counts["sent away"] = counts.get("sent away", 0) + 1
@@ -155,7 +155,7 @@ def ask_for_a_stream(port, counts, room=0, tokens=600):
         body = json.dumps({"prompt": "Tell me a story.", "max_tokens": tokens, "stream": True, "ignore_eos": True, "temperature": 0,
                            "cache_prompt": False, "logprobs": 5}).encode()
         try:
-            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         except OSError:
             counts["sent away"] = counts.get("sent away", 0) + 1
             s.close()
@@ -217,7 +217,7 @@ def cut_bodies(port, until, counts):
         s = dial(port, counts)
         if s:
             try:
-                s.sendall(b'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n{"prompt": "')
+                s.sendall(b'POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n{"prompt": "')
             except OSError:
                 counts["sent away"] = counts.get("sent away", 0) + 1
             there.append(s)
@@ -229,7 +229,7 @@ def cut_bodies(port, until, counts):
 
 def big_headers(port, until, counts):
     """A header of 1 MB, again and again."""
-    text = b"GET /health HTTP/1.1\r\nHost: x\r\nX-A: " + b"y" * (1 << 20) + b"\r\n\r\n"
+    text = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: " + b"y" * (1 << 20) + b"\r\n\r\n"
     while time.time() < until:
         s = dial(port, counts)
         if not s:

@@ -109,14 +109,14 @@ def rude(port, rng):
         if kind == 0:
             s.sendall(bytes(rng.randrange(256) for _ in range(rng.randint(1, 2000))))
         elif kind == 1:
-            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n{")
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999\r\n\r\n{")
         elif kind == 2:
             s.sendall(b"GET /health HTTP/1.1\r\n" + b"X: " + b"y" * rng.choice([100, 40000, 400000]) + b"\r\n\r\n")
         elif kind == 3:
-            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{\"prompt\"")
+            s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{\"prompt\"")
             s.shutdown(socket.SHUT_WR)
         elif kind == 4:
-            s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+            s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n")
         s.settimeout(0.3)
         s.recv(1000)
     except OSError:

@@ -5,6 +5,7 @@
 #include "cmd/lib/generate.h"
 #include "cmd/lib/text.h"
 #include "draft/registry.h"
+#include "serve/listen.h"
 #include "serve/server.h"
 #include "serve/slots.h"
 #include "text/stream.h"
@@ -265,7 +266,8 @@ static fr_status listen_on(job *j, fr_error *err) {
                                .request_seconds = j->args->request_time,
                                .idle_seconds = 120,
                                .log = j->args->quiet ? NULL : fr_reply_log,
-                               .error = fr_reply_error};
+                               .error = fr_reply_error,
+                               .allowed_hosts = j->args->allow_host};
     return fr_http_open(&j->http, &o, err);
 }
 
@@ -345,16 +347,33 @@ static void say_connections(const fr_cmd_args *args, int there_are) {
                 there_are, args->connections);
 }
 
-// Each address as a client writes it: IPv6 in brackets.
+// An address as a client writes it: IPv6 in brackets.
+static void say_address(const char *host, int n, int port) {
+    const bool v6 = memchr(host, ':', (size_t)n) != NULL;
+    if (fr_listen_is_path(host, (size_t)n))
+        fr_cmd_print(stdout, "%s%.*s", strncmp(host, "unix:", 5) ? "unix:" : "", n, host);
+    else
+        fr_cmd_print(stdout, "http://%s%.*s%s:%d", v6 ? "[" : "", n, host, v6 ? "]" : "", port);
+}
+
 static void say_addresses(const char *hosts, int port) {
-    const char *before = "listening on ";
-    for (const char *at = hosts; *at; before = ", ") {
+    printf("listening on ");
+    for (const char *at = hosts; *at;) {
         const int n = (int)strcspn(at, ",");
-        const bool v6 = memchr(at, ':', (size_t)n) != NULL;
-        printf("%shttp://%s%.*s%s:%d", before, v6 ? "[" : "", n, at, v6 ? "]" : "", port);
-        at += n + (at[n] == ',');
+        if (n) say_address(at, n, port);
+        at += n;
+        at += strspn(at, ", ");
+        if (n && *at) printf(", ");
     }
     puts("");
+}
+
+static void say_strangers(const job *j) {
+    if (!j->n_keys && !fr_http_is_local(j->http))
+        fr_cmd_print(stderr,
+                     "forerun: --host %s: whoever reaches this machine may ask, as there is no "
+                     "--api-key\n",
+                     j->args->host);
 }
 
 static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
@@ -370,6 +389,7 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
     if (!st) st = listen_on(&j, &err);
     if (!st) {
         say_connections(args, fr_http_connections(j.http));
+        say_strangers(&j);
         say_addresses(args->host, fr_http_port(j.http));
         fr_cmd_flush();
         notify("READY=1");
@@ -384,7 +404,7 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one", 0, 0, NULL},
+    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one, unix:PATH (also any name with .sock at its end) a Unix socket", 0, 0, NULL},
     {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
     {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "requests that are answered at a time; more wait", 1, FR_SLOTS_MOST, NULL},
     {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all --parallel requests together; each gets an equal part, 64 at least", 64, 1 << 24, NULL},
@@ -407,6 +427,7 @@ static const fr_option options[] = {
 static const fr_option access_options[] = {
     {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "require this API key, or one of several with commas; other users see it in the process list", 0, 0, NULL},
     {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
+    {"allow-host",   0,   FR_OPT_STRING, AT(allow_host),   "NAME,...", NULL, "without keys those of --host", "names by which a request may call this server, besides localhost and addresses; '*' is any; with keys any unless this is given", 0, 0, NULL},
     {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "origins whose pages may send requests from a browser; '*' is all, 'localhost' this machine's on any port", 0, 0, NULL},
     {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that, one that the server waits for is closed", 1, 65000, NULL},
     {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many as --connections", 0, 65000, NULL},

@@ -30,8 +30,39 @@ const char *fr_exchange_path(const fr_exchange *x) {
     return x->path;
 }
 
-const char *fr_exchange_header(const fr_exchange *x, const char *name) {
-    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+// White space around a value is not part of it (RFC 9110, section 5.5); libmicrohttpd before 1.0
+// leaves that at its end.
+struct fr_value {
+    struct fr_value *next;
+    char text[];
+};
+
+static const char *keep_value(fr_exchange *x, const char *text, size_t n) {
+    struct fr_value *v = fr_alloc_zero(sizeof *v + n + 1);
+    if (!v) return NULL;
+    memcpy(v->text, text, n);
+    v->next = x->values;
+    x->values = v;
+    return v->text;
+}
+
+const char *fr_exchange_header(fr_exchange *x, const char *name) {
+    const char *found = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+    if (!found) return NULL;
+    found += strspn(found, " \t");
+    size_t n = strlen(found);
+    if (!n || (found[n - 1] != ' ' && found[n - 1] != '\t')) return found;
+    while (n && (found[n - 1] == ' ' || found[n - 1] == '\t'))
+        n--;
+    return keep_value(x, found, n);
+}
+
+void fr_exchange_forget_values(fr_exchange *x) {
+    for (struct fr_value *v = x->values, *next; v; v = next) {
+        next = v->next;
+        fr_free(v);
+    }
+    x->values = NULL;
 }
 
 const char *fr_exchange_argument(const fr_exchange *x, const char *name) {
@@ -77,7 +108,7 @@ void fr_exchange_set(fr_exchange *x, const char *name, const char *value) {
     snprintf(x->set[x->n_set++].value, sizeof x->set->value, "%s", value);
 }
 
-static void allow_origin(const fr_exchange *x, struct MHD_Response *r) {
+static void allow_origin(fr_exchange *x, struct MHD_Response *r) {
     const char *cors = x->http->options.cors, *origin = fr_exchange_header(x, "Origin");
     if (!cors || !origin || !fr_origin_is_allowed(cors, origin)) return;
     MHD_add_response_header(r, "Access-Control-Allow-Origin", origin);

@@ -3,13 +3,16 @@
 #define FR_SERVE_EXCHANGE_H
 #include "serve/body_memory.h"
 #include "serve/connections.h"
+#include "serve/framing.h"
 #include "serve/http.h"
+#include "serve/listen.h"
 #include <microhttpd.h>
 #include <stdatomic.h>
 
 struct fr_http {
     fr_http_options options;
     struct MHD_Daemon *daemon[FR_HTTP_HOSTS]; // [n], one for each address
+    fr_listener listener[FR_HTTP_HOSTS];      // [n]
     int n;
     fr_connections *connections;
     fr_body_memory *body_memory; // of all exchanges
@@ -24,7 +27,11 @@ struct fr_exchange {
     fr_connection *on; // the same among all
     const char *method, *path, *key;
     char *own_path; // NULL: no memory for it
+    char *own_host; // of a target that has one; NULL: that is in the headers
+    fr_framing framing;
+    struct fr_value *values; // that were asked for
     char peer[64];
+    bool is_unix; // it came by a Unix socket
     fr_buffer body;
     fr_body_share share; // of the memory for bodies: the body, and what is made of it
     size_t passing;      // ... of that, until it is prepared
@@ -48,6 +55,8 @@ int fr_body_gather(fr_exchange *x, const char *data, size_t n);
 void fr_body_arrived(fr_exchange *x);
 void fr_body_answered(fr_exchange *x, size_t bytes); // all that is left is the answer
 void fr_body_end(fr_exchange *x);                    // gives all back
+
+void fr_exchange_forget_values(fr_exchange *x);
 
 // Who waits for whom from now on. libmicrohttpd's own limit is for a peer that is silent or takes
 // nothing; while the peer waits for us there is none.

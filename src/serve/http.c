@@ -3,12 +3,10 @@
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "serve/exchange.h"
-#include "serve/framing.h"
-#include <arpa/inet.h>
+#include "serve/access.h"
+#include "serve/host.h"
 #include <errno.h>
 #include <limits.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +20,14 @@ enum { STACK = 8 << 20 };
 #else
 enum { STACK = 1 << 20 };
 #endif
-enum { HEADERS = 32 << 10, BACKLOG = 4096, READ_ON = 1 << 20 };
+// Versions that know more than one way to read a request take the strict one (framing.h looks at
+// what the others take).
+#if MHD_VERSION >= 0x01000000
+#define STRICT MHD_OPTION_STRICT_FOR_CLIENT, 1
+#else
+#define STRICT MHD_OPTION_STRICT_FOR_CLIENT, 0
+#endif
+enum { HEADERS = 32 << 10, READ_ON = 1 << 20 };
 // Bytes a second that a body comes with at least: up to a megabyte, and the rest of it.
 static const double BODY_RATE = 10e3, MORE_RATE = 100e3;
 
@@ -32,31 +37,6 @@ typedef struct caller {
     fr_connection *on;
     fr_exchange *asks; // since its first line; NULL: nothing
 } caller;
-
-// ---------------------------------------------------------------- who may ask
-
-// Takes as long for every key of this length.
-static bool is_same_key(const char *key, const char *given) {
-    const size_t n = strlen(given), m = strlen(key);
-    unsigned differs = n != m;
-    for (size_t i = 0; i < n; i++)
-        differs |= (unsigned char)given[i] ^ (unsigned char)key[m ? i % m : 0];
-    return !differs;
-}
-
-static const char *given_key(const fr_exchange *x) {
-    const char *given = fr_exchange_header(x, "Authorization");
-    if (given && !strncasecmp(given, "Bearer ", 7)) return given + 7 + strspn(given + 7, " ");
-    return fr_exchange_header(x, "X-Api-Key");
-}
-
-static bool may_ask(fr_exchange *x) {
-    const char *given = given_key(x), *const *keys = x->http->options.keys;
-    if (!keys || !strcmp(x->method, "OPTIONS") || (x->route && x->route->is_public)) return true;
-    for (int i = 0; given && keys[i]; i++)
-        if (is_same_key(keys[i], given)) x->key = keys[i];
-    return x->key;
-}
 
 // ---------------------------------------------------------------- a request
 
@@ -85,21 +65,9 @@ static void list_methods(const fr_http *h, const char *path, char *list, size_t 
                                   strcmp(r->method, "GET") ? "" : ", HEAD");
 }
 
-static void name_peer(fr_exchange *x) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *a = info ? info->client_addr : NULL;
-    if (a && a->sa_family == AF_INET)
-        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, x->peer,
-                  sizeof x->peer);
-    else if (a && a->sa_family == AF_INET6)
-        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, x->peer,
-                  sizeof x->peer);
-}
-
 // ---- what needs no body to be answered
 
-static uint64_t told_bytes(const fr_exchange *x) {
+static uint64_t told_bytes(fr_exchange *x) {
     const char *length = fr_exchange_header(x, "Content-Length");
     return length ? strtoull(length, NULL, 10) : 0;
 }
@@ -108,7 +76,8 @@ static uint64_t told_bytes(const fr_exchange *x) {
 static int look_at(fr_exchange *x) {
     char methods[64];
     x->route = find_route(x->http, x->method, x->path);
-    if (!may_ask(x)) return 401;
+    const int status = fr_access_status(x);
+    if (status) return status;
     if (told_bytes(x) > x->http->options.body_bytes) return 413;
     if (x->route || !strcmp(x->method, "OPTIONS")) return 0;
     list_methods(x->http, x->path, methods, sizeof methods);
@@ -118,6 +87,14 @@ static int look_at(fr_exchange *x) {
 static void refuse(fr_exchange *x) {
     char methods[64];
     switch (x->refused) {
+    case 400:
+        fr_exchange_fail(x, 400, "invalid_request_error", "Host: expected NAME or NAME:PORT");
+        return;
+    case 403:
+        fr_exchange_fail(x, 403, "permission_error",
+                         "Host: this server is asked by its address, localhost or a name that "
+                         "--host or --allow-host gives, found another name");
+        return;
     case 401:
         fr_exchange_set(x, "WWW-Authenticate", "Bearer");
         fr_exchange_fail(x, 401, "authentication_error", "Invalid API Key");
@@ -158,18 +135,19 @@ static void gather(fr_exchange *x, const char *data, size_t n) {
 
 // Whether a body comes that is short enough to be read for nothing: who sends it whole before he
 // reads finds his answer, and the connection goes on.
-static bool is_soon_over(const fr_exchange *x) {
+static bool is_soon_over(fr_exchange *x) {
     return !fr_exchange_header(x, "Transfer-Encoding") && told_bytes(x) <= READ_ON;
 }
 
 // The headers are there, of the body nothing. Where nobody can tell where it ends, or nobody wants
 // what is long, nothing more is read from this connection.
-static enum MHD_Result begin_body(fr_exchange *x, const char *version) {
+static enum MHD_Result begin_body(fr_exchange *x) {
     int status;
-    const char *fault = fr_framing_fault(x->connection, version, &status);
+    const char *fault = fr_framing_fault(&x->framing, &status);
     if (!fault) x->refused = look_at(x);
-    if (!fault && (!x->refused || is_soon_over(x))) return MHD_YES;
-    fr_exchange_set(x, "Connection", "close");
+    const bool goes_on = !fault && (!x->refused || is_soon_over(x));
+    if (!goes_on || !fr_framing_is_certain(&x->framing)) fr_exchange_set(x, "Connection", "close");
+    if (goes_on) return MHD_YES;
     if (fault)
         fr_exchange_fail(x, status, status == 501 ? "not_supported_error" : "invalid_request_error",
                          fault);
@@ -188,9 +166,12 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
         x->http = cls;
         x->connection = connection;
         x->method = method;
-        name_peer(x);
+        x->framing.connection = connection;
+        x->framing.method = method;
+        x->framing.version = version;
+        fr_access_name_peer(x);
         fr_body_begin(x);
-        return begin_body(x, version);
+        return begin_body(x);
     }
     if (*n_data) {
         fr_connections_received(x->http->connections, x->on, *n_data);
@@ -217,16 +198,31 @@ static void free_exchange(fr_exchange *x) {
     if (!x) return;
     fr_body_end(x);
     free(x->own_path);
+    free(x->own_host);
+    fr_exchange_forget_values(x);
     fr_free(x);
 }
 
-// Of a target as proxies get it, with scheme and host in front: its path (RFC 9112, section 3.2.2).
-static const char *path_of(const char *target) {
-    static const char scheme[] = "http://";
-    if (strncasecmp(target, scheme, sizeof scheme - 1)) return target;
-    const char *path = target + sizeof scheme - 1;
-    path += strcspn(path, "/?");
-    return *path == '/' ? path : "/";
+// Where the authority of a target begins that has one, as proxies get it (RFC 9112, section 3.2.2).
+static const char *authority_of(const char *target) {
+    static const char *const schemes[] = {"http://", "https://"};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (!strncasecmp(target, schemes[i], strlen(schemes[i])))
+            return target + strlen(schemes[i]);
+    return NULL;
+}
+
+// Keeps both parts of a target.
+static void take_target(fr_exchange *x, const char *target) {
+    const char *authority = authority_of(target), *path = target;
+    fr_framing_target(&x->framing, target);
+    if (authority) {
+        const size_t n = strcspn(authority, "/?");
+        x->own_host = strndup(authority, n);
+        path = authority[n] == '/' ? authority + n : "/";
+    }
+    x->own_path = strndup(path, strcspn(path, "?"));
+    if (x->own_path) x->path = x->own_path;
 }
 
 // The first that is known of a request: its path as it came.
@@ -239,9 +235,8 @@ static void *begin_request(void *cls, const char *uri, struct MHD_Connection *co
     c->asks = x;
     x->on = c->on;
     x->started = fr_seconds();
-    const char *path = path_of(uri);
-    x->own_path = strndup(path, strcspn(path, "?"));
-    x->path = x->own_path ? x->own_path : "";
+    x->path = "";
+    if (uri) take_target(x, uri);
     return x;
 }
 
@@ -286,46 +281,6 @@ static void notify_connection(void *cls, struct MHD_Connection *connection, void
 
 // ---------------------------------------------------------------- open and close
 
-// only_6: an address of IPv6 leaves those of IPv4 to others.
-static int listen_on(const struct addrinfo *a, int only_6) {
-    const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-    const int yes = 1;
-    if (fd < 0) return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (a->ai_family == AF_INET6 && only_6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
-    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, BACKLOG)) return fd;
-    const int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
-
-// A socket that listens on an address or name. `h->port` becomes its port.
-static fr_status open_socket(fr_http *h, const char *host, int *fd, fr_error *err) {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    struct addrinfo *found;
-    char port[16];
-    snprintf(port, sizeof port, "%d", h->port);
-    const int rc = getaddrinfo(host, port, &hints, &found);
-    if (rc)
-        return fr_fail(err, FR_EIO, "host %s: expected an address to listen on, found: %s", host,
-                       gai_strerror(rc));
-    *fd = -1;
-    for (const struct addrinfo *a = found; a && *fd < 0; a = a->ai_next)
-        *fd = listen_on(a, strchr(h->options.host, ',') != NULL);
-    freeaddrinfo(found);
-    if (*fd < 0)
-        return fr_fail(err, FR_EIO, "%s:%d: cannot listen: %s", host, h->port, strerror(errno));
-    struct sockaddr_storage at;
-    socklen_t n = sizeof at;
-    if (getsockname(*fd, (struct sockaddr *)&at, &n)) return FR_OK;
-    h->port =
-        ntohs(at.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)(const void *)&at)->sin6_port
-                                       : ((const struct sockaddr_in *)(const void *)&at)->sin_port);
-    return FR_OK;
-}
-
 // libmicrohttpd turns away what is beyond its own limit, so that one leaves room for connections
 // that were told to end and are not gone yet.
 static struct MHD_Daemon *start(fr_http *h, int listens) {
@@ -340,19 +295,24 @@ static struct MHD_Daemon *start(fr_http *h, int listens) {
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)o->connections_of_peer,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->idle_seconds,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK, MHD_OPTION_END);
+        (size_t)STACK, STRICT, MHD_OPTION_END);
 }
 
+// The first free port is that of all addresses.
 static fr_status open_host(fr_http *h, const char *host, fr_error *err) {
-    int fd;
-    const fr_status st = open_socket(h, host, &fd, err);
+    fr_listener *l = &h->listener[h->n];
+    const bool only_6 = strchr(h->options.host, ',') != NULL;
+    const fr_status st = fr_listen(l, host, h->port, only_6, err);
     if (st) return st;
-    if ((h->daemon[h->n] = start(h, fd))) {
+    if ((h->daemon[h->n] = start(h, l->fd))) {
+        if (l->port) h->port = l->port;
         h->n++;
         return FR_OK;
     }
-    close(fd);
-    return fr_fail(err, FR_EIO, "http: cannot start: %s", strerror(errno));
+    const int error = errno;
+    close(l->fd);
+    fr_listener_forget(l);
+    return fr_fail(err, FR_EIO, "http: cannot start: %s", strerror(error));
 }
 
 static fr_status open_hosts(fr_http *h, fr_error *err) {
@@ -399,7 +359,8 @@ fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *
                                       .body_rate = BODY_RATE,
                                       .more_rate = MORE_RATE,
                                       .rest_seconds = options->idle_seconds};
-    fr_status st = fr_connections_open(&h->connections, &o, err);
+    fr_status st = fr_host_check_list(options->allowed_hosts, err);
+    if (!st) st = fr_connections_open(&h->connections, &o, err);
     if (!st)
         st =
             fr_body_memory_open(&h->body_memory, options->memory ? options->memory : SIZE_MAX, err);
@@ -416,6 +377,13 @@ int fr_http_port(const fr_http *h) {
     return h->port;
 }
 
+bool fr_http_is_local(const fr_http *h) {
+    bool is_local = true;
+    for (int i = 0; i < h->n; i++)
+        is_local &= h->listener[i].is_local;
+    return is_local;
+}
+
 int fr_http_connections(const fr_http *h) {
     return h->options.connections;
 }
@@ -427,6 +395,7 @@ void fr_http_retire(fr_http *h) {
 void fr_http_stop_listening(fr_http *h) {
     for (int i = 0; i < h->n; i++) {
         const MHD_socket fd = MHD_quiesce_daemon(h->daemon[i]);
+        fr_listener_forget(&h->listener[i]);
         if (fd != MHD_INVALID_SOCKET) close(fd);
     }
 }
@@ -437,8 +406,10 @@ bool fr_http_at_rest(fr_http *h, double seconds) {
 
 void fr_http_close(fr_http *h) {
     if (!h) return;
-    for (int i = 0; i < h->n; i++)
+    for (int i = 0; i < h->n; i++) {
+        fr_listener_forget(&h->listener[i]);
         MHD_stop_daemon(h->daemon[i]);
+    }
     fr_connections_close(h->connections);
     fr_body_memory_close(h->body_memory);
     fr_free(h);

@@ -22,7 +22,8 @@ typedef struct fr_http_route {
 
 enum { FR_HTTP_HOSTS = 8 };
 typedef struct fr_http_options {
-    const char *host;            // addresses or names, with commas; "0.0.0.0": everywhere
+    // Addresses, names and paths of Unix sockets (listen.h), with commas; "0.0.0.0": everywhere.
+    const char *host;
     int port;                    // 0: a free one
     const fr_http_route *routes; // up to one without a method
     void *user;                  // of the handlers
@@ -39,12 +40,16 @@ typedef struct fr_http_options {
     void (*log)(void *user, const fr_exchange *x, double seconds);
     // Writes the error's body in the style of the path's API. type: as in OpenAI's "type".
     void (*error)(fr_exchange *x, int status, const char *type, const char *message);
+    // More names by which the server may be asked, with commas; "*": any (host.h). NULL: none, and
+    // with keys any.
+    const char *allowed_hosts;
 } fr_http_options;
 
-// FR_EARG: the hosts are none, too many or too long; FR_EIO: one cannot be listened on; FR_ENOMEM.
+// FR_EARG: the hosts are none, too many or too long, or a name is none; FR_EIO: one cannot be listened on; FR_ENOMEM.
 // All strings stay in place.
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err);
-int fr_http_port(const fr_http *h);
+int fr_http_port(const fr_http *h);      // 0: it listens on Unix sockets alone
+bool fr_http_is_local(const fr_http *h); // nobody on another machine reaches it
 // How many connections there may be: fewer than were asked for where this process may not open
 // files enough. Raises its soft limit for that.
 int fr_http_connections(const fr_http *h);
@@ -59,9 +64,11 @@ void fr_http_close(fr_http *h); // ends all connections; NULL is fine
 // ---- of an exchange, for its handler
 const char *fr_exchange_method(const fr_exchange *x);
 const char *fr_exchange_path(const fr_exchange *x);
-const char *fr_exchange_header(const fr_exchange *x, const char *name);   // NULL: not there
+// Without white space around it. NULL: not there, or no memory.
+const char *fr_exchange_header(fr_exchange *x, const char *name);
 const char *fr_exchange_argument(const fr_exchange *x, const char *name); // of the query; the same
-const char *fr_exchange_peer(const fr_exchange *x); // the other side's address
+// The other side's address; "unix:" and its user's number, where it came by a Unix socket.
+const char *fr_exchange_peer(const fr_exchange *x);
 const char *
 fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
 const fr_buffer *fr_exchange_body(const fr_exchange *x);

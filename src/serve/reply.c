@@ -132,11 +132,15 @@ typedef struct shown { // what a line has of what a client sent
     char method[32], path[500];
 } shown;
 
-// The beginning, with control bytes as '?': a terminal may read the log.
+// The beginning. What is no visible letter of ASCII is written as in a URL: a terminal may read the
+// log, and a blank would begin another field.
 static void show(char *to, size_t room, const char *text) {
     size_t n = 0;
-    for (; n + 1 < room && text[n]; n++)
-        to[n] = (uint8_t)text[n] < 0x20 || text[n] == 0x7f ? '?' : text[n];
+    for (; *text && n + 3 < room; text++)
+        if (*text > ' ' && *text < 0x7f)
+            to[n++] = *text;
+        else
+            n += (size_t)snprintf(to + n, room - n, "%%%02X", (uint8_t)*text);
     to[n] = 0;
 }
 

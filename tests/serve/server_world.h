@@ -21,7 +21,7 @@ extern fr_text *text; // with the template chatml
 extern fr_server server;
 extern const char *const drafters[]; // prompt-lookup, none
 extern char reply[];                 // the last exchange's: head and body
-extern atomic_int n_logged;          // of paths that begin with an escape; others are not logged
+extern atomic_int n_logged;          // of paths that begin with ESC or 0xff; others are not logged
 
 int open_world(void **state); // two slots, eight requests may wait, one key
 int close_world(void **state);

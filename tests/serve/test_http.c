@@ -90,7 +90,8 @@ static void open_with(double request_seconds, int of_peer) {
                                .body_bytes = 1 << 20,
                                .request_seconds = request_seconds,
                                .idle_seconds = 1,
-                               .error = refuse};
+                               .error = refuse,
+                               .allowed_hosts = "x"};
     fr_error err;
     atomic_store(&answers, false);
     atomic_store(&begun, 0);
@@ -374,7 +375,8 @@ static void every_address_of_both_kinds_is_listened_on(void **state) {
                                    .body_bytes = 1 << 20,
                                    .request_seconds = 1000,
                                    .idle_seconds = 1,
-                                   .error = refuse};
+                                   .error = refuse,
+                                   .allowed_hosts = "x"};
         fr_error err;
         if (fr_http_open(&http, &o, &err)) fail_msg("%s: %s", hosts[i], err.text);
         expect_hello(); // by IPv4

@@ -191,7 +191,7 @@ def an_address_has_so_many_connections():
     assert kept.getresponse().read()
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as second:
         try:
-            second.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            second.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert not second.recv(1000)
         except ConnectionError:
             pass

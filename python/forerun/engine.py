@@ -62,7 +62,7 @@ class Engine(Closing):
     Who drafts by default is what ``forerun run`` has by default, ``"auto"``: the drafter that is
     predicted to be fastest here. That is what ``forerun tune`` found on this machine, or a pack for
     this model that lies in packs/ beside it, in ../packs or ../share/forerun/packs of the Python
-    program's folder, where ``make install`` puts them, in packs/ here or in
+    program's folder, where ``make install`` puts them, or in
     ~/.local/share/forerun/packs ($XDG_DATA_HOME); where nothing is known it is
     prompt lookup, which costs nothing. Whoever drafts, the text is the same, byte for byte.
     """

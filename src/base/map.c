@@ -10,6 +10,34 @@
 // mmap refuses empty files; this stands in for their content.
 static const uint8_t nothing[1];
 
+// Up to the end, which files of the system reach before their size.
+static fr_status read_into(fr_map *m, void *to, size_t bytes, int fd, const char *path,
+                           fr_error *err) {
+    size_t n = 0;
+    while (n < bytes) {
+        const ssize_t got = pread(fd, (uint8_t *)to + n, bytes - n, (off_t)n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fr_fail(err, FR_EIO, "%s: %m", path);
+        if (!got) break;
+        n += (size_t)got;
+    }
+    *m = (fr_map){to, n, true};
+    return FR_OK;
+}
+
+// For file systems that cannot map.
+static fr_status copy_descriptor(fr_map *m, int fd, size_t bytes, const char *path, fr_error *err) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return fr_fail(err, FR_ENOMEM, "%s: cannot get %zu bytes to read it", path, bytes);
+    const fr_status st = read_into(m, p, bytes, fd, path, err);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t kept = st ? 0 : (m->bytes + page - 1) / page * page;
+    if (kept < bytes) munmap((uint8_t *)p + kept, bytes - kept);
+    if (!st && !kept) *m = (fr_map){nothing, 0, false};
+    return st;
+}
+
 static fr_status map_descriptor(fr_map *m, int fd, const char *path, fr_error *err) {
     struct stat info;
     if (fstat(fd, &info)) return fr_fail(err, FR_EIO, "%s: %m", path);
@@ -18,14 +46,16 @@ static fr_status map_descriptor(fr_map *m, int fd, const char *path, fr_error *e
         return fr_fail(err, FR_ENOMEM, "%s: too large for this machine's address space", path);
     const size_t bytes = (size_t)info.st_size;
     if (!bytes) {
-        *m = (fr_map){nothing, 0};
+        *m = (fr_map){nothing, 0, false};
         return FR_OK;
     }
     void *p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED)
-        return fr_fail(err, errno == ENOMEM ? FR_ENOMEM : FR_EIO, "%s: mapping %zu bytes: %m", path,
-                       bytes);
-    *m = (fr_map){p, bytes};
+    if (p != MAP_FAILED)
+        *m = (fr_map){p, bytes, false};
+    else if (errno == ENOMEM)
+        return fr_fail(err, FR_ENOMEM, "%s: mapping %zu bytes: %m", path, bytes);
+    else
+        return copy_descriptor(m, fd, bytes, path, err);
     return FR_OK;
 }
 
@@ -45,7 +75,7 @@ void fr_map_close(fr_map *m) {
 }
 
 static void advise(const fr_map *m, size_t begin, size_t end, int advice) {
-    if (begin >= end || m->data == nothing) return;
+    if (begin >= end || m->data == nothing || m->is_copy) return; // a copy would be lost
     // A hint: a kernel that does not know it loses nothing.
     (void)madvise((void *)(m->data + begin), end - begin, advice);
 }

@@ -144,13 +144,14 @@ bool fr_write_all(int fd, const void *data, size_t bytes) {
     return true;
 }
 
-fr_status fr_make_folders(const char *path, fr_error *err) {
+fr_status fr_make_folders(const char *path, mode_t mode, fr_error *err) {
     char dir[PATH_MAX];
     if (strlen(path) >= sizeof dir) return fr_fail(err, FR_EIO, "%.80s...: too long a path", path);
     strcpy(dir, path);
     for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        const bool is_last = !strchr(slash + strspn(slash, "/"), '/');
         *slash = 0;
-        if (mkdir(dir, 0777) && errno != EEXIST)
+        if (mkdir(dir, is_last ? mode : 0777) && errno != EEXIST)
             return fr_fail(err, FR_EIO, "%s: %s", dir, strerror(errno));
         *slash = '/';
     }

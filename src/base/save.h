@@ -3,6 +3,7 @@
 #define FR_BASE_SAVE_H
 #include "base/status.h"
 #include <limits.h>
+#include <sys/types.h>
 
 // Writes n bytes beside `path` and renames: a reader sees the old file or the new one, with its
 // permissions. A link stays one, as the file that it leads to is written. FR_EIO; then nothing is
@@ -12,8 +13,8 @@ fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err);
 // is. What killed processes left beside it is removed. FR_EIO.
 fr_status fr_save_check(const char *path, fr_error *err);
 
-// Makes every folder on the way to `path` that is missing. FR_EIO.
-fr_status fr_make_folders(const char *path, fr_error *err);
+// Makes every folder on the way to `path` that is missing, the last one with `mode`. FR_EIO.
+fr_status fr_make_folders(const char *path, mode_t mode, fr_error *err);
 
 // The same for callers that write themselves: a file beside `path`, written through fd, takes its
 // place in the end. Beginning removes what killed processes left of the same path, never what a

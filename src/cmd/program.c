@@ -1,11 +1,15 @@
 // program.c — finds the command in the program's table, reads its options by the command's own
 // table, runs it.
+#define _GNU_SOURCE
 #include "catalog/catalog.h"
 #include "cmd/lib/cmd.h"
 #include "cmd/lib/text.h"
 #include "cmd/output/outputs.h"
 #include "draft/registry.h"
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 bool fr_cmd_spec_word(int index, fr_word *word) {
     static const fr_word any = {"auto", "what is predicted to be fastest here", false};
@@ -57,7 +61,7 @@ static bool asks_for_help(const char *word) {
     return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
 }
 
-int fr_cmd_main(int argc, char **argv) {
+static int run_program(int argc, char **argv) {
     fr_cmd_speak_as(fr_cmd_program.name);
     fr_cmd_open_standard();
     fr_cmd_catch_interrupts();
@@ -75,4 +79,49 @@ int fr_cmd_main(int argc, char **argv) {
     else
         code = run_command(argc, argv);
     return fr_cmd_end_output(code);
+}
+
+// ---------------------------------------------------------------- a stack that is large enough
+// `ulimit -s` may leave less than a chat template, which is a program, can need; threads have stacks of
+// their own.
+
+enum { LEAST_STACK = 2 << 20, OWN_STACK = 8 << 20 };
+
+typedef struct program {
+    int argc;
+    char **argv;
+    int code;
+} program;
+
+static void *run_there(void *user) {
+    program *p = user;
+    p->code = run_program(p->argc, p->argv);
+    return NULL;
+}
+
+static int run_in_thread(program *p) {
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all;
+    int error = pthread_attr_init(&attr);
+    if (!error) error = pthread_attr_setstacksize(&attr, OWN_STACK);
+    if (!error) error = pthread_setattr_default_np(&attr); // those that the libraries start
+    if (!error) error = pthread_create(&thread, &attr, run_there, p);
+    if (error) {
+        fprintf(stderr,
+                "forerun: the stack (ulimit -s) is too small, and there is none of %d MB: %s\n",
+                OWN_STACK >> 20, strerror(error));
+        return FR_EXIT_FAILED;
+    }
+    sigfillset(&all); // they are for the thread, which may wait for input
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    pthread_join(thread, NULL);
+    return p->code;
+}
+
+int fr_cmd_main(int argc, char **argv) {
+    struct rlimit stack;
+    program p = {.argc = argc, .argv = argv};
+    if (!getrlimit(RLIMIT_STACK, &stack) && stack.rlim_cur < LEAST_STACK) return run_in_thread(&p);
+    return run_program(argc, argv);
 }

@@ -114,7 +114,7 @@ static void write_drafter(fr_gguf_writer *w, int i, const fr_profile_drafter *d)
 fr_status fr_profile_write(const fr_profile *p, const char *path, fr_error *err) {
     fr_gguf_writer *w;
     fr_status st;
-    if ((st = fr_make_folders(path, err))) return st;
+    if ((st = fr_make_folders(path, 0777, err))) return st;
     if ((st = fr_gguf_writer_open(&w, err))) return st;
     fr_gguf_writer_str(w, "general.architecture", "forerun-profile");
     fr_gguf_writer_u32(w, "profile.version", FR_PROFILE_VERSION);

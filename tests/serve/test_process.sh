@@ -14,6 +14,7 @@ import http.client
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -240,7 +241,76 @@ def a_prompt_that_begins_twice_is_told_once():
             assert "--log-format" not in flags or json.loads(said[0])["warning"], said
 
 
+def a_model_that_became_shorter_is_named():
+    """Read where it lies, its pages are gone: a sentence, not a signal."""
+    copy = os.path.join(os.path.dirname(os.environ["model"]), "cut\x1b.gguf")
+    for flags in (["--low-memory"], ["--low-memory", "--drafter", "prompt-lookup"]):
+        shutil.copyfile(os.environ["model"], copy)
+        server = Server("-m", copy, *flags, stderr=subprocess.PIPE)
+        assert server.ask()[0] == 200
+        os.truncate(copy, 100)
+        try:
+            server.ask()
+        except (OSError, http.client.HTTPException):
+            pass  # it has ended
+        said = server.process.stderr.read().splitlines()[-1]
+        assert server.process.wait(600) == 1, said
+        assert said.startswith("forerun: ") and "cut?.gguf: " in said and "shorter" in said, said
+
+
+def other_bus_errors_end_it_as_ever():
+    server = Server()
+    server.process.send_signal(signal.SIGBUS)
+    assert server.process.wait(600) == -signal.SIGBUS
+
+
+def a_short_stack_is_enough():
+    limit = lambda: resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, 64 << 10))
+    server = Server("--drafter", "prompt-lookup", preexec_fn=limit)
+    assert server.text()
+    server.end()
+
+
+def a_unix_socket_is_a_host():
+    """Beside an address; replaced where a killed process left it, removed at the end."""
+    path = os.path.join(os.path.dirname(os.environ["model"]), "forerun.sock")
+    for how in ("kill", "end"):
+        server = Server("--host", "unix:%s,127.0.0.1" % path)
+        assert server.line == "listening on unix:%s, http://127.0.0.1:%d" % (path, server.port), server.line
+        assert server.ask("GET", "/health")[0] == 200
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(path)
+            s.sendall(b"GET /health HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n")
+            assert s.recv(12) == b"HTTP/1.1 200"
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        if how == "kill":
+            server.process.kill()
+            server.process.wait()
+            assert os.path.exists(path)
+        else:
+            server.end()
+            assert not os.path.exists(path)
+
+
+def who_may_ask_is_said_and_kept():
+    server = Server("--allow-host", "in.example", stderr=subprocess.PIPE)
+    for host, status in (("localhost", 200), ("in.example:80", 200), ("evil.example", 403)):
+        assert server.ask("GET", "/health", headers={"Host": host})[0] == status, host
+    server.end()
+    assert "--api-key" not in server.process.stderr.read()
+    server = Server("--host", "0.0.0.0", "--quiet", stderr=subprocess.PIPE)
+    server.end()
+    assert server.process.stderr.read().count("--api-key") == 1
+    code, said = refused("--allow-host", "http://a")
+    assert code == 2 and "allow-host" in said, said
+
+
 right = a_kill_loses_only_what_was_at_work()
+a_model_that_became_shorter_is_named()
+other_bus_errors_end_it_as_ever()
+a_short_stack_is_enough()
+a_unix_socket_is_a_host()
+who_may_ask_is_said_and_kept()
 answers_at_work_end_whole(right)
 who_is_cut_off_hears_of_it(right)
 a_second_signal_does_not_wait()

@@ -71,6 +71,13 @@ static const void *sound_vector(const fr_ngram_disk *k, sqlite3_stmt *row, const
 
 // ---------------------------------------------------------------- connections
 
+// Its keys are pieces of what users were told, so nobody else may read a new file; SQLite gives its
+// log the same rights. A file that is there is not opened: closing it would drop this process's locks.
+static void make_private(const char *path) {
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) close(fd);
+}
+
 static int connect(const fr_ngram_disk *k, sqlite3 **out) {
     enum {
         HOW = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
@@ -78,6 +85,7 @@ static int connect(const fr_ngram_disk *k, sqlite3 **out) {
     };
     char settings[sizeof SETTINGS + 30];
     snprintf(settings, sizeof settings, SETTINGS, PAGE, LOG / PAGE, LOG);
+    make_private(k->path);
     int rc = sqlite3_open_v2(k->path, out, HOW, NULL);
     if (rc) return rc;
     sqlite3_busy_timeout(*out, WRITER_WAITS);
@@ -182,13 +190,13 @@ static bool lock(int fd, int how) {
     return !failed;
 }
 
-// Makes the folder and takes its lock. *alone: nobody else has it.
+// Makes the folder, which is its owner's alone, and takes its lock. *alone: nobody else has it.
 static fr_status enter(fr_ngram_disk *k, const char *folder, bool *alone, fr_error *err) {
     char real[PATH_MAX];
     const int n = snprintf(k->path, sizeof k->path, "%s/ngrams.db", folder);
     if (n < 0 || n >= (int)sizeof k->path)
         return fr_fail(err, FR_EIO, "n-gram store %.80s...: too long a path", folder);
-    const fr_status st = fr_make_folders(k->path, err);
+    const fr_status st = fr_make_folders(k->path, 0700, err);
     if (st) return st;
     k->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *alone = k->folder >= 0 && lock(k->folder, LOCK_EX | LOCK_NB);

@@ -119,7 +119,6 @@ void fr_pack_folders(const char *target, fr_pack_folder_fn *told, void *user) {
     }
     tell_by_program(told, user);
     tell_installed(told, user);
-    told(user, "packs");
     tell_at_home(told, user);
 }
 
@@ -130,9 +129,8 @@ fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf
     folder_of(folder, fr_gguf_path(target));
     fr_pack_folders(fr_gguf_path(target), look_into, &s);
     if (s.promise >= 0) return FR_OK;
-    return fr_fail(
-        err, FR_EIO,
-        "no pack for this model (fingerprint %s) in %spacks, in packs of this program, "
-        "installed or here, or in $XDG_DATA_HOME/forerun/packs: name the file, or train one",
-        print_of(&s), folder);
+    return fr_fail(err, FR_EIO,
+                   "no pack for this model (fingerprint %s) in %spacks, in packs of this program, "
+                   "installed, or in $XDG_DATA_HOME/forerun/packs: name the file, or train one",
+                   print_of(&s), folder);
 }

@@ -41,6 +41,35 @@ static void bits_survive_reopening(void **state) {
     }
 }
 
+static void expect_mode(const char *path, mode_t mode) {
+    struct stat is;
+    assert_int_equal(stat(path, &is), 0);
+    assert_int_equal(is.st_mode & 0777, mode);
+}
+
+// Folder, file, and what SQLite puts beside it; a folder that was there keeps its rights.
+static void a_new_store_is_its_owners_alone(void **state) {
+    (void)state;
+    static const mode_t there[] = {0, 0755};
+    const mode_t usual = umask(022);
+    for (size_t i = 0; i < 2; i++) {
+        place p;
+        place_begin(&p);
+        rmdir(p.folder);
+        if (there[i]) assert_int_equal(mkdir(p.folder, there[i]), 0);
+        const fr_ngram_store_options o = ngram_options(&p, D);
+        fr_ngram_store *s = open_store(&o);
+        add(s, 0, 8, D);
+        expect_mode(p.folder, there[i] ? there[i] : 0700);
+        expect_mode(p.file, 0600);
+        expect_mode(p.log, 0600);
+        expect_mode(p.index, 0600);
+        fr_ngram_store_close(s);
+        place_end(&p);
+    }
+    umask(usual);
+}
+
 static void what_is_queued_is_committed_by_close(void **state) {
     (void)state;
     place p;
@@ -298,6 +327,7 @@ static void the_check_of_a_writer_finds_damage(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_survive_reopening),
+        cmocka_unit_test(a_new_store_is_its_owners_alone),
         cmocka_unit_test(what_is_queued_is_committed_by_close),
         cmocka_unit_test(a_full_queue_drops_and_counts),
         cmocka_unit_test(another_kind_begins_anew),

@@ -1,5 +1,6 @@
 // Packs: a whole one opens and says what it holds; one with any part missing, double, out of range
 // or of another shape is refused with that part's name, and so is another model's.
+#include "draft/pack/find.h"
 #include "draft/pack/pack.h"
 #include "support/open_model.h"
 #include "support/tiny_pack.h"
@@ -493,6 +494,21 @@ static void a_pack_of_another_method_is_refused(void **state) {
     unlink(path);
 }
 
+static void look_at_folder(void *user, const char *folder) {
+    int *n = user;
+    if (*folder != '/') fail_msg("%s is below the working folder", folder);
+    ++*n;
+}
+
+// Whoever may write to the folder that the program happens to run in chooses no drafter.
+static void packs_of_the_working_folder_are_not_taken(void **state) {
+    (void)state;
+    int n = 0;
+    setenv("XDG_DATA_HOME", "/data", 1);
+    fr_pack_folders("/models/m.gguf", look_at_folder, &n);
+    assert_true(n > 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_pack_opens_and_says_what_it_holds),
@@ -511,6 +527,7 @@ int main(void) {
         cmocka_unit_test(a_damaged_pack_drafts_for_nobody),
         cmocka_unit_test(packs_without_a_checksum_are_old_ones),
         cmocka_unit_test(a_pack_of_another_method_is_refused),
+        cmocka_unit_test(packs_of_the_working_folder_are_not_taken),
     };
     return cmocka_run_group_tests(tests, open_target, close_target);
 }

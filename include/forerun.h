@@ -80,6 +80,9 @@ fr_status fr_model_find(char *path, size_t room, const char *name, fr_error *err
 // or `threads` out of range; FR_EIO, FR_EDATA: the file cannot be read or is damaged; FR_EUNSUP: it
 // is no GGUF file, an architecture, tokenizer or tensor type that is not supported, or an isa that this CPU lacks;
 // FR_ENOMEM; FR_EINTR: `progress` returned false.
+// The file is mapped, with low_memory for as long as the engine is open (a datastore always is). If
+// it becomes shorter meanwhile, reading it raises SIGBUS, which is left to the program: the library
+// installs no handlers. So replace such a file by renaming.
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err);
 void fr_engine_close(fr_engine *engine);

@@ -326,7 +326,16 @@ def lengths(rng):
                       [n + b"\0"], [b"1e3"], [b"1.0"], [n, b"5"], [b"5", n], [b"0", n], [n, b"abc"], [b"\xb2"], [b"- 1"], [n + b" 5"]])
     lines_ = b"".join(b"Content-Length: " + v + b"\r\n" for v in odd)
     head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n" + lines_ + b"\r\n"
-    return Input("lengths", [("send", head + body)], 0, b"\0" not in lines_)  # a zero may be read as a blank
+    return Input("lengths", [("send", head + body)], 0, True)
+
+
+def heads(rng):
+    """A byte that no head has, anywhere in one that is right but at its very beginning: a proxy may see other lines."""
+    path, body = a_body(rng)
+    whole = request("POST", path, body, [b"X-A: b"])
+    at = rng.randrange(1, len(whole) - len(body))
+    bad = rng.choice([b"\0", b"\0", b"\r", b"\n", b"\x01", b"\x0b", b"\x1b", b"\x7f"])
+    return Input("heads", [("send", whole[:at] + bad + whole[at:])], 0, True)
 
 
 def both(rng):
@@ -433,7 +442,7 @@ def raw(rng):
     return Input("raw", [("send", scratch(rng, data, words)), rng.choice([("wait", 0), ("half", ""), ("reset", "")])])
 
 
-KINDS = [documents] * 10 + [raw] * 3 + [nests, encodings, methods, methods, lines, headers, lengths, both, chunks, broken_chunks, broken_chunks, pipelines,
+KINDS = [documents] * 10 + [raw] * 3 + [nests, encodings, methods, methods, lines, headers, heads, heads, lengths, both, chunks, broken_chunks, broken_chunks, pipelines,
                                         broken_pipelines, cuts, cuts, hang_ups, dribbles, too_much]
 
 

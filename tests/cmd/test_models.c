@@ -129,7 +129,7 @@ static void what_belongs_to_a_model_is_found_by_any_name(void **state) {
     fr_pool *pool;
     const fr_kern *kern;
     const char *packs = SNAPSHOT("packs/p.gguf");
-    assert_int_equal(fr_make_folders(packs, &err), FR_OK);
+    assert_int_equal(fr_make_folders(packs, 0777, &err), FR_OK);
     assert_int_equal(fr_gguf_open(&g, SNAPSHOT("m-Q4_K_M.gguf"), &err), FR_OK);
     assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
     assert_int_equal(fr_pool_open(&pool, 1, &err), FR_OK);

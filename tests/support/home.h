@@ -54,7 +54,7 @@ static inline void home_end(void) {
 
 static inline void make_folder_of(const char *path) {
     fr_error err = {0};
-    if (fr_make_folders(path, &err)) fail_msg("%s", err.text);
+    if (fr_make_folders(path, 0777, &err)) fail_msg("%s", err.text);
 }
 
 static inline void put_bytes(const char *path, const char *bytes, size_t n) {

@@ -79,7 +79,7 @@ static void put_pack(void) {
     const fr_kern *kern;
     char path[PATH_MAX];
     const char *packs = at_home("packs/p.gguf");
-    assert_int_equal(fr_make_folders(packs, &err), FR_OK);
+    assert_int_equal(fr_make_folders(packs, 0777, &err), FR_OK);
     assert_int_equal(fr_gguf_open(&g, model_path, &err), FR_OK);
     assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
     assert_int_equal(fr_pool_open(&pool, 1, &err), FR_OK);

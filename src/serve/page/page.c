@@ -26,7 +26,7 @@ static const fr_page_file *find(const char *path) {
 }
 
 // Whether the browser has these bytes; a weak tag (W/"...") holds them too.
-static bool is_known(const fr_exchange *x, const fr_page_file *f) {
+static bool is_known(fr_exchange *x, const fr_page_file *f) {
     const char *has = fr_exchange_header(x, "If-None-Match");
     return has && strstr(has, f->tag);
 }

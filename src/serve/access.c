@@ -38,7 +38,9 @@ static bool has_key(fr_exchange *x) {
 static int judge_host(fr_exchange *x) {
     const fr_http_options *o = &x->http->options;
     const char *host = x->own_host ? x->own_host : fr_exchange_header(x, "Host");
-    if (!host || x->is_unix) return 0;
+    if (x->is_unix) return 0;
+    if (!host) // HTTP/1.0 needs none, and no browser speaks it; else there was no memory
+        return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "Host") ? 400 : 0;
     const int status = fr_host_status(host, o->host, o->allowed_hosts);
     return status == 403 && o->keys && !o->allowed_hosts ? 0 : status;
 }

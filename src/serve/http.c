@@ -219,6 +219,7 @@ static void take_target(fr_exchange *x, const char *target) {
     if (authority) {
         const size_t n = strcspn(authority, "/?");
         x->own_host = strndup(authority, n);
+        if (!x->own_host) x->framing.target_is_bad = true; // refused, not asked by another name
         path = authority[n] == '/' ? authority + n : "/";
     }
     x->own_path = strndup(path, strcspn(path, "?"));

@@ -48,7 +48,7 @@ done
 unit=$tree/lib/systemd/system/forerun.service
 # shellcheck disable=SC2016
 grep -Fxq "ExecStart=\"$prefix/bin/forerun\" serve -m "'${FORERUN_MODEL} $FORERUN_FLAGS' "$unit" || complain "$unit"
-grep '@' "$unit" "$lib/pkgconfig/forerun.pc" && complain "a template has holes"
+grep '@fr_' "$unit" "$lib/pkgconfig/forerun.pc" && complain "a template has holes"
 
 # --- packs -----------------------------------------------------------------------------------------
 mkdir "$work/empty"

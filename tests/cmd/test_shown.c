@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
-#define ODD "shown\x1b[31m\xc2\x9b" "2J\x9b\xe2\x80\xae.gguf" // escapes of both kinds, and a turn
+#define ODD                                                                                        \
+    "shown\x1b[31m\xc2\x9b"                                                                        \
+    "2J\x9b\xe2\x80\xae.gguf" // escapes of both kinds, and a turn
 
 static said s;
 static char line[512];
@@ -39,9 +41,12 @@ static void inspect_shows_a_name_clean(void **state) {
 
 static void sentences_show_a_name_clean(void **state) {
     (void)state;
-    static const char *const commands[] = {"run -p x -m none" ODD, "inspect none" ODD, ODD,
+    static const char *const commands[] = {"run -p x -m none" ODD,
+                                           "inspect none" ODD,
+                                           ODD,
                                            "run -n 1 -p x --drafter rest:none" ODD " -m " ODD,
-                                           "run --none" ODD, "serve --allow-host /" ODD " -m " ODD,
+                                           "run --none" ODD,
+                                           "serve --allow-host /" ODD " -m " ODD,
                                            "models none" ODD};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         snprintf(line, sizeof line, "%s", commands[i]);

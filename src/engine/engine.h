@@ -44,6 +44,18 @@ void fr_session_know(fr_session *s, fr_known_answer *known);
 bool fr_session_ask_everywhere(fr_session *s, fr_watch_fn *watch, const fr_dist_watch *dists,
                                void *user);
 
+// While it is paused a session of a group takes no part in the group's steps: what it has stays where
+// it is, and the generation goes on later with the same bytes. A new generation is not paused.
+void fr_session_pause(fr_session *s, bool paused);
+// Of texts that a group reads in the same steps, those of a lower order come first, though each is
+// read on in every step. 0 unless it is said.
+void fr_session_order(fr_session *s, int order);
+// Begins the generation of the request where another one of it was ended: n tokens of its answer are
+// known, and `stream` is given their text again. The scores of the prompt are not made again. The
+// bytes are those of a generation that was never ended. Otherwise as fr_session_begin.
+fr_status fr_session_begin_again(fr_session *s, const fr_request *request, const int32_t *answer,
+                                 int n, fr_error *err);
+
 // The decoder is sound and drafts with the session's drafter; of a generation at work, no more
 // tokens are out than there is room for. Without one it owns nothing.
 bool fr_session_is_sound(const fr_session *s);

@@ -190,8 +190,10 @@ static fr_status open_score_room(fr_session *s, fr_error *err) {
     return FR_OK;
 }
 
-// Has the decoder score tokens where the request wants that.
-static fr_status open_scores(fr_session *s, const fr_request *request, fr_error *err) {
+// Has the decoder score tokens where the request wants that. Where a part of the answer is known the
+// prompt was scored before.
+static fr_status open_scores(fr_session *s, const fr_request *request, int n_answer,
+                             fr_error *err) {
     fr_decoder *d = &s->decoder;
     d->scores = d->prompt_scores = NULL;
     if (!request->logprobs && !request->prompt_logprobs) return FR_OK;
@@ -204,7 +206,7 @@ static fr_status open_scores(fr_session *s, const fr_request *request, fr_error 
         d->scores = s->scores;
         s->result.logprobs = s->logprobs_at + request->n_prompt;
     }
-    if (request->prompt_logprobs) {
+    if (request->prompt_logprobs && !n_answer) {
         for (int i = 1; i < request->n_prompt; i++)
             s->logprobs_at[i] = NULL; // until they are read
         d->prompt_scores = s->logprobs;
@@ -228,7 +230,33 @@ static fr_status leave(fr_session *s, fr_status st, fr_error *err) {
 
 static bool step_alone(fr_session *s);
 
-static fr_status begin(fr_session *s, const fr_request *request, fr_error *err) {
+// Has the context become the prompt and what is known of its answer, which is handed out once more.
+static fr_status begin_text(fr_generation *g, const int32_t *answer, int n, fr_error *err) {
+    const fr_request *r = &g->request;
+    fr_decoder *d = &g->s->decoder;
+    if (!n) {
+        fr_decoder_begin(d, r->prompt, r->n_prompt, &g->sampling);
+        return FR_OK;
+    }
+    if (n > d->n_ctx - r->n_prompt)
+        return fr_fail(err, FR_ECONTEXT, "answer: expected at most %d tokens, found %d",
+                       d->n_ctx - r->n_prompt, n);
+    int32_t *ids = fr_alloc_array((size_t)(r->n_prompt + n), sizeof *ids);
+    if (!ids) return fr_fail(err, FR_ENOMEM, "answer: no memory for %d tokens", n);
+    memcpy(ids, r->prompt, sizeof *ids * (size_t)r->n_prompt);
+    memcpy(ids + r->n_prompt, answer, sizeof *ids * (size_t)n);
+    fr_decoder_begin(d, ids, r->n_prompt + n, &g->sampling);
+    fr_free(ids);
+    d->n_prompt = d->stats.prompt_tokens = r->n_prompt;
+    for (int i = 0; i < n && !g->over; i++) {
+        g->before = i;
+        g->over = !emit(g, answer[i], NULL);
+    }
+    return g->status;
+}
+
+static fr_status begin(fr_session *s, const fr_request *request, const int32_t *answer, int n,
+                       fr_error *err) {
     fr_generation *g = &s->run;
     if (g->begun) return fr_fail(err, FR_EARG, "session: a generation is at work; end it first");
     assert(fr_session_is_sound(s));
@@ -242,25 +270,32 @@ static fr_status begin(fr_session *s, const fr_request *request, fr_error *err) 
     fr_status st = read_request(g, request, err);
     if (!st) st = check_request(s, &g->request, err);
     if (!st) st = open_run(g, err);
-    if (!st) st = open_scores(s, &g->request, err);
+    if (!st) st = check_ids("answer", answer, n, s->engine->model.config.n_vocab, err);
+    if (!st) st = open_scores(s, &g->request, n, err);
+    const double start = fr_seconds();
+    if (!st) st = begin_text(g, answer, n, err);
     if (st) {
         fr_generation_close(g);
         return st;
     }
     g->begun = true;
-    const double start = fr_seconds();
-    fr_decoder_begin(&s->decoder, g->request.prompt, g->request.n_prompt, &g->sampling);
+    s->paused = false;
     s->decoder.stats.seconds_prompt = fr_seconds() - start;
     while (!s->group && !g->over && fr_decoder_reads(&s->decoder))
         step_alone(s);
     return FR_OK;
 }
 
-fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *err) {
+fr_status fr_session_begin_again(fr_session *s, const fr_request *request, const int32_t *answer,
+                                 int n, fr_error *err) {
     const fr_status st = fr_session_check_free(s, err);
     if (st) return st;
     s->work.inside = true;
-    return leave(s, begin(s, request, err), err);
+    return leave(s, begin(s, request, answer, n, err), err);
+}
+
+fr_status fr_session_begin(fr_session *s, const fr_request *request, fr_error *err) {
+    return fr_session_begin_again(s, request, NULL, 0, err);
 }
 
 // ---------------------------------------------------------------- a step

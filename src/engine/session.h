@@ -46,6 +46,7 @@ struct fr_session {
     fr_logprobs *scores, *logprobs;  // [FR_TREE_MAX_DEPTH + 1] of a step; [n_ctx + 1] of all,
     const fr_logprobs **logprobs_at; // ... and the place of each
     fr_generation run;
+    bool paused;           // takes no part in its group's steps
     atomic_bool cancelled; // by any thread; since begin
     fr_result result;      // of the last generation, or the one at work
     fr_stats stats;        // of it

@@ -79,6 +79,14 @@ void fr_group_remove(fr_group *g, fr_session *s) {
 
 // ---------------------------------------------------------------- a step
 
+void fr_session_pause(fr_session *s, bool paused) {
+    s->paused = paused;
+}
+
+void fr_session_order(fr_session *s, int order) {
+    s->decoder.order = order;
+}
+
 // Sessions that were closed within the step.
 static void close_deferred(fr_group *g) {
     for (int i = 0; i < g->n_sessions;) {
@@ -95,7 +103,8 @@ static bool step(fr_group *g) {
     int n = 0;
     bool more = false;
     for (int i = 0; i < g->n_sessions; i++)
-        if (fr_generation_prepare(&g->session[i]->run)) taking[n++] = g->session[i];
+        if (!g->session[i]->paused && fr_generation_prepare(&g->session[i]->run))
+            taking[n++] = g->session[i];
     g->last = (fr_group_pass){0};
     if (n && fr_decoder_group_step(g->decoders))
         g->last = (fr_group_pass){n, g->decoders->n_rows, g->decoders->seconds_pass,

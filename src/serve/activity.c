@@ -19,12 +19,12 @@ static json_t *slots_json(const fr_server *s) {
         const fr_context_state *c = &context[i];
         json_array_append_new(
             list,
-            json_pack("{s:i, s:i, s:b, s:b, s:I, s:s, s:i, s:i, s:i, s:[{s:b, s:i, s:i}]}", "id", i,
-                      "n_ctx", s->n_ctx, "is_processing", c->busy, "speculative",
-                      strcmp(s->drafters[c->drafter], "none") != 0, "id_task", (json_int_t)c->job,
-                      "drafter", s->drafters[c->drafter], "n_prompt_tokens", c->n_prompt,
-                      "n_prompt_tokens_processed", c->n_read, "n_tokens", c->n_tokens, "next_token",
-                      "has_next_token", c->busy, "n_remain",
+            json_pack("{s:i, s:i, s:b, s:b, s:b, s:I, s:s, s:i, s:i, s:i, s:[{s:b, s:i, s:i}]}",
+                      "id", i, "n_ctx", s->n_ctx, "is_processing", c->busy, "is_paused", c->paused,
+                      "speculative", strcmp(s->drafters[c->drafter], "none") != 0, "id_task",
+                      (json_int_t)c->job, "drafter", s->drafters[c->drafter], "n_prompt_tokens",
+                      c->n_prompt, "n_prompt_tokens_processed", c->n_read, "n_tokens", c->n_tokens,
+                      "next_token", "has_next_token", c->busy, "n_remain",
                       c->busy && c->n_predict >= 0 ? c->n_predict - c->n_written : -1, "n_decoded",
                       c->busy ? c->n_written : 0));
     }
@@ -68,7 +68,7 @@ void fr_handle_activity(fr_exchange *x, void *server) {
     json_t *slots = slots_json(s);
     json_t *memory = memory_json(s, (int)json_array_size(slots));
     fr_reply_json(x, 200,
-                  json_pack("{s:i, s:i, s:i, s:o, s:o, s:o}", "running", state.runs, "waiting",
-                            state.waits, "most", s->n_slots, "passes", passes_json(&state.counters),
-                            "memory", memory, "slots", slots));
+                  json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "running", state.runs, "paused",
+                            state.paused, "waiting", state.waits, "most", s->n_slots, "passes",
+                            passes_json(&state.counters), "memory", memory, "slots", slots));
 }

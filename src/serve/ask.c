@@ -99,6 +99,7 @@ static void open_answer(const fr_ask *ask, fr_choice *c) {
 
 static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
     const fr_api_request *r = &ask->request;
+    const char *key = fr_exchange_key(x);
     ask->n = fr_api_choices(r);
     ask->choice = fr_alloc_array((size_t)ask->n, sizeof *ask->choice);
     if (!ask->choice) {
@@ -110,9 +111,10 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
         fr_api_ask(r, i, &c->request, &c->sampling);
         open_answer(ask, c);
         c->job = (fr_job){.request = &c->request,
-                          .owner = fr_exchange_key(x),
+                          .owner = key,
+                          .client = key ? key : ask->address,
                           .drafter = drafter_of(ask->server, r->drafter),
-                          .slot = r->id_slot,
+                          .slot = i % r->n ? -1 : r->id_slot, // as in llama-server
                           .forget = !r->cache_prompt,
                           .keep_pieces = r->return_drafted,
                           .timeout = fr_seconds_left(ask->server, x),
@@ -120,23 +122,21 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
                           .line_seconds = r->line_ms > 0 ? 1e-3 * (double)r->line_ms : 0};
         fr_job_open(&c->job);
         c->told.stopped_by = c->told.context = -1;
+        if (i) ask->choice[i - 1].job.next = &c->job;
     }
     return FR_OK;
 }
 
-// False: the queue is full, or closed.
+// False: there is no room for it, or will be none.
 static bool submit(fr_ask *ask, fr_exchange *x) {
-    for (int i = 0; i < ask->n; i++) {
-        fr_choice *c = &ask->choice[i];
-        const fr_submitted said = fr_scheduler_submit(ask->server->scheduler, &c->job);
-        c->submitted = said == FR_SUBMITTED;
-        if (c->submitted) continue;
-        fr_reply_error(x, 503, "unavailable_error",
-                       said == FR_DRAINING ? "this server is shutting down"
-                                           : "too many requests wait already; try again");
-        return false;
-    }
-    return true;
+    static const char *const why[] = {
+        [FR_QUEUE_FULL] = "too many requests wait already; try again",
+        [FR_CONTEXT_BUSY] = "too many requests wait for a slot that they name; try again",
+        [FR_DRAINING] = "this server is shutting down"};
+    const fr_submitted said = fr_scheduler_submit(ask->server->scheduler, &ask->choice->job);
+    ask->submitted = said == FR_SUBMITTED;
+    if (!ask->submitted) fr_reply_error(x, 503, "unavailable_error", why[said]);
+    return ask->submitted;
 }
 
 fr_status fr_ask_open(fr_ask **out, fr_server *server, fr_exchange *x,
@@ -150,6 +150,7 @@ fr_status fr_ask_open(fr_ask **out, fr_server *server, fr_exchange *x,
     }
     ask->server = server;
     ask->body = body;
+    fr_exchange_client(x, ask->address);
     ask->created = time(NULL);
     snprintf(ask->id, sizeof ask->id, "%s%016llx", options->id_prefix,
              (unsigned long long)fr_random());
@@ -182,10 +183,10 @@ static void wait_for_end(fr_job *job) {
 void fr_ask_close(fr_ask *ask) {
     if (!ask) return;
     for (int i = 0; i < ask->n; i++)
-        if (ask->choice[i].submitted)
-            fr_scheduler_cancel(ask->server->scheduler, &ask->choice[i].job);
+        if (ask->submitted) fr_scheduler_cancel(ask->server->scheduler, &ask->choice[i].job);
+    for (int i = 0; i < ask->n; i++)
+        if (ask->submitted) wait_for_end(&ask->choice[i].job);
     for (int i = 0; i < ask->n; i++) {
-        if (ask->choice[i].submitted) wait_for_end(&ask->choice[i].job);
         fr_job_close(&ask->choice[i].job);
         fr_told_close(&ask->choice[i].told);
         fr_api_answer_close(&ask->choice[i].answer);
@@ -260,6 +261,9 @@ static fr_status why_none(const fr_ask *ask, const fr_told *t, fr_error *err) {
     if (t->end == FR_JOB_CANCELLED)
         return fr_fail(err, FR_EINTR, "the answer was %s: this server is shutting down",
                        t->n_tokens ? "cut off" : "not begun");
+    if (t->end == FR_JOB_REFUSED)
+        return fr_fail(err, FR_EINTR, "the answer was %s: too many requests wait; try again",
+                       t->n_tokens ? "broken off" : "not begun");
     if (t->n_tokens || t->end != FR_JOB_TIMED_OUT) return FR_OK;
     return fr_fail(err, FR_EINTR, "no answer could be begun within %g seconds; try again",
                    ask->server->timeout);

@@ -36,7 +36,6 @@ typedef struct fr_choice {
     int n_block, call, n_events;
     size_t begin;
     json_t *items; // ... the closed blocks, for APIs that repeat them at the end
-    bool submitted;
 } fr_choice;
 
 typedef struct fr_ask {
@@ -45,6 +44,8 @@ typedef struct fr_ask {
     fr_api_request request;
     fr_choice *choice; // [n]
     int n;
+    bool submitted;
+    char address[FR_CLIENT_NAME]; // of who asks
     char id[40];
     const char *tag; // of the id, behind what all ids of its kind begin with
     time_t created;

@@ -15,6 +15,7 @@ typedef struct fr_histogram {
 
 typedef struct fr_counters {
     uint64_t ended[FR_JOB_FAILED + 1]; // jobs, by how
+    uint64_t preemptions;              // jobs were paused
     uint64_t prompt_tokens, reused_tokens, tokens;
     uint64_t most_tokens;            // of a prompt and its answer
     double reading, writing;         // seconds of jobs: until the first token; from then to the end

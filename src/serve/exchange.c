@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct stream {
     fr_exchange *x;
@@ -71,6 +72,25 @@ const char *fr_exchange_argument(const fr_exchange *x, const char *name) {
 
 const char *fr_exchange_peer(const fr_exchange *x) {
     return x->peer;
+}
+
+// Values of several lines of the header are one list.
+static enum MHD_Result join_forwarded(void *list, enum MHD_ValueKind kind, const char *key,
+                                      const char *value) {
+    fr_error never;
+    (void)kind;
+    if (!value || strcasecmp(key, "X-Forwarded-For") != 0) return MHD_YES;
+    const bool added =
+        !fr_buffer_add(list, ",", 1, &never) && !fr_buffer_add(list, value, strlen(value), &never);
+    return added ? MHD_YES : MHD_NO;
+}
+
+void fr_exchange_client(const fr_exchange *x, char name[FR_CLIENT_NAME]) {
+    fr_buffer list = {0};
+    if (x->http->options.proxies)
+        MHD_get_connection_values(x->connection, MHD_HEADER_KIND, join_forwarded, &list);
+    fr_forwarded_client(name, x->http->options.proxies, x->peer, list.n ? list.data + 1 : NULL);
+    fr_buffer_free(&list);
 }
 
 const char *fr_exchange_key(const fr_exchange *x) {

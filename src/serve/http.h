@@ -7,6 +7,7 @@
 #ifndef FR_SERVE_HTTP_H
 #define FR_SERVE_HTTP_H
 #include "base/buffer.h"
+#include "serve/forwarded.h"
 
 typedef struct fr_http fr_http;
 typedef struct fr_exchange fr_exchange; // one request and its reply
@@ -28,6 +29,7 @@ typedef struct fr_http_options {
     const fr_http_route *routes; // up to one without a method
     void *user;                  // of the handlers
     const char *const *keys;     // NULL-terminated API keys; NULL: none are asked for
+    const char *proxies;         // whose X-Forwarded-For is believed (forwarded.h); NULL: nobody's
     const char *cors; // origins that browsers may ask from: "*", or a list with commas, where
                       // "localhost" is this machine from any port; NULL: none
     int connections;  // at most; beyond that one that is waited for makes room
@@ -69,6 +71,8 @@ const char *fr_exchange_header(fr_exchange *x, const char *name);
 const char *fr_exchange_argument(const fr_exchange *x, const char *name); // of the query; the same
 // The other side's address; "unix:" and its user's number, where it came by a Unix socket.
 const char *fr_exchange_peer(const fr_exchange *x);
+// Who asks: the client's address, as proxies that are believed tell it.
+void fr_exchange_client(const fr_exchange *x, char name[FR_CLIENT_NAME]);
 const char *
 fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
 const fr_buffer *fr_exchange_body(const fr_exchange *x);

@@ -1,6 +1,7 @@
 // job.c — what is told of a job goes in under its lock, and everybody who waits is woken.
 #include "serve/job.h"
 #include "base/alloc.h"
+#include "decode/counts.h"
 #include "serve/wait.h"
 #include <errno.h>
 #include <string.h>
@@ -16,6 +17,8 @@ void fr_job_close(fr_job *job) {
     pthread_mutex_destroy(&job->lock);
     fr_buffer_free(&job->text);
     fr_buffer_free(&job->pieces);
+    fr_buffer_free(&job->rest);
+    fr_buffer_free(&job->rest_pieces);
     fr_free(job->tokens);
     fr_free(job->logprobs);
     fr_free(job->prompt_logprobs);
@@ -45,11 +48,20 @@ void fr_job_enter(fr_job *job) {
 
 void fr_job_begin(fr_job *job, int context, int n_reused) {
     pthread_mutex_lock(&job->lock);
-    job->state = FR_JOB_READS;
-    job->started = fr_seconds();
     job->context = context;
-    job->n_read = job->n_reused = n_reused;
-    pthread_cond_broadcast(&job->news);
+    if (!job->begun) {
+        job->begun = true;
+        job->state = FR_JOB_READS;
+        job->started = fr_seconds();
+        job->n_read = job->n_reused = n_reused;
+        pthread_cond_broadcast(&job->news);
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+void fr_job_read(fr_job *job, int n_read) {
+    pthread_mutex_lock(&job->lock);
+    if (n_read > job->n_read) job->n_read = n_read;
     pthread_mutex_unlock(&job->lock);
 }
 
@@ -104,12 +116,20 @@ fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *tex
     const bool more = result->n_tokens > job->n_tokens || text->n > job->text.n;
     job->stopped_by = result->stopped_by;
     job->stop_token = result->stop_token;
-    if (more) job->stats = *result->stats;
+    if (more) job->stats = fr_stats_after(&job->before, result->stats);
     fr_status st = more || whole ? keep_prompt(job, result, err) : FR_OK;
     if (!st && more) st = add(job, result, text, pieces, err);
     if (more) pthread_cond_broadcast(&job->news);
     pthread_mutex_unlock(&job->lock);
     return st;
+}
+
+void fr_job_add_rest(fr_job *job) {
+    fr_error unsaid; // what was told stays
+    pthread_mutex_lock(&job->lock);
+    if (!add_behind(&job->text, &job->rest, &unsaid))
+        add_behind(&job->pieces, &job->rest_pieces, &unsaid);
+    pthread_mutex_unlock(&job->lock);
 }
 
 void fr_job_finish(fr_job *job, fr_job_end end, const fr_stats *stats, const fr_error *error) {

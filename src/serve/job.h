@@ -16,6 +16,7 @@ typedef enum fr_job_end {
     FR_JOB_LENGTH,    // as many tokens as wanted, or the end of the context
     FR_JOB_CANCELLED, // nobody wants it any more
     FR_JOB_TIMED_OUT, // what there is came in time
+    FR_JOB_REFUSED,   // its request gave way to another one in a queue that was full
     FR_JOB_FAILED,    // `error` says why
 } fr_job_end;
 
@@ -26,11 +27,28 @@ typedef struct fr_job_piece {
     int depth, drafter;
 } fr_job_piece;
 
+typedef enum fr_job_at { // for the scheduler (schedule.h)
+    FR_JOB_QUEUED,
+    FR_JOB_ASIDE,
+    FR_JOB_PLACED,
+    FR_JOB_PAUSED,
+    FR_JOB_PLACES
+} fr_job_at;
+
+struct fr_client;
+typedef struct fr_bundle { // the jobs of one request
+    struct fr_client *client;
+    int n_jobs, n_runs; // that have not ended; that have a place
+    int64_t turn;       // the step in which one of them last had a place
+    bool refused;       // all of them end as that
+} fr_bundle;
+
 typedef struct fr_job {
     // Asked. All of it stays in place until the job has ended.
     const fr_request *request; // its stream and user are the scheduler's
     const char *owner;         // contexts are shared among jobs of one owner only; NULL is one too;
                                // it stays in place as long as the scheduler
+    const char *client;        // places and the queue are shared among clients; NULL is one too
     int drafter;               // which of the scheduler's
     int slot;                  // where it should run; -1: anywhere
     bool forget;               // reuses no context, though it leaves one
@@ -61,9 +79,25 @@ typedef struct fr_job {
     int context;                                   // it runs in; -1: not yet
     fr_stats stats;                                // of one that has begun; whole once it has ended
     double submitted, started, first_token, ended; // fr_seconds; 0: not yet
-    // The scheduler's.
-    struct fr_job *next; // behind it in the queue
+    // Before it is submitted: the next job of the same request. Then the scheduler's, as is all below:
+    // of the jobs that there are, the one that came after it.
+    struct fr_job *next;
+    fr_bundle own, *bundle; // the request's, which is the first job's own
+    fr_job_at at;
     bool cancelled;
+    uint64_t number; // in the order in which they came, from 1
+    int64_t since;   // the step in which it came, or lost its place
+    uint64_t round;  // of dealing out places, in which its turn did not come
+    int passes;      // it has had
+    int turn;        // of these, since it was last given a place
+    bool begun;      // once
+    bool waited;     // for another that read the same: it does not do so twice
+    uint64_t reader; // ... that one's number, while it waits; 0: for none
+    int shared;      // ... tokens that their prompts have in common
+    // Of one that was begun and is in no context, or was: what its stats were until then; all of its
+    // text and pieces, with what would come if it ended there.
+    fr_stats before;
+    fr_buffer rest, rest_pieces;
 } fr_job;
 
 // For a job whose asked part is filled. fr_job_close: it has ended, or was never submitted.
@@ -76,8 +110,13 @@ bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds);
 
 // ---- for the scheduler
 void fr_job_enter(fr_job *job); // the queue
-// In a context that knows so many tokens of the prompt: all that is told of it comes at once.
+// In a context that knows so many tokens of the prompt: all that is told of it comes at once. Of one
+// that begins again the context alone is told.
 void fr_job_begin(fr_job *job, int context, int n_reused);
+// The tokens of its prompt that its context has, as far as that is more than before.
+void fr_job_read(fr_job *job, int n_read);
+// It ends in no context: adds the rest of its text.
+void fr_job_add_rest(fr_job *job);
 // Adds what the session's result has beyond what was told, of its text and the pieces of that too;
 // `whole`: that is all. FR_ENOMEM.
 fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *text,

@@ -51,10 +51,13 @@ static void histogram(fr_buffer *out, const char *name, const char *help, const 
 }
 
 static void requests(fr_buffer *out, const fr_scheduler_state *l) {
-    static const char *const ends[] = {"stop", "length", "abort", "timeout", "error"};
+    static const char *const ends[] = {"stop", "length", "abort", "timeout", "refused", "error"};
     const fr_counters *t = &l->counters;
     add(out, "num_requests_running", "gauge", "Requests that are being answered", l->runs);
     add(out, "num_requests_waiting", "gauge", "Requests in the queue", l->waits);
+    add(out, "num_requests_paused", "gauge",
+        "Requests that gave their places to others for a while", l->paused);
+    counter(out, "num_preemptions_total", "Times that a request was paused", t->preemptions);
     head(out, "request_success_total", "counter", "Answers that have ended, by how");
     for (int i = 0; i <= FR_JOB_FAILED; i++)
         line(out, "forerun:request_success_total{finished_reason=\"%s\"} %llu\n", ends[i],

@@ -18,13 +18,13 @@ typedef struct fr_scheduler_options {
 } fr_scheduler_options;
 
 typedef struct fr_scheduler_state { // at one moment
-    int waits, runs;
+    int waits, runs, paused;        // paused: begun, and without a place at this moment
     double kv_use;        // tokens in contexts at work, of all that they have room for; 0 to 1
     fr_counters counters; // since it was opened
 } fr_scheduler_state;
 
 typedef struct fr_context_state { // of a context
-    bool busy;
+    bool busy, paused;
     uint64_t job;                    // number of the one at work, or of the last one, from 1
     int drafter;                     // which of the options'
     int n_prompt, n_read, n_written; // tokens of that job
@@ -39,9 +39,15 @@ fr_status fr_scheduler_open(fr_scheduler **out, fr_engine *engine,
 // Ends all jobs as cancelled, then the thread. NULL is fine.
 void fr_scheduler_close(fr_scheduler *s);
 
-typedef enum fr_submitted { FR_SUBMITTED, FR_QUEUE_FULL, FR_DRAINING } fr_submitted;
-// Queues a job, which was opened and ends later, or not at all where this says so.
-fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *job);
+typedef enum fr_submitted {
+    FR_SUBMITTED,
+    FR_QUEUE_FULL,
+    FR_CONTEXT_BUSY, // too many of its client wait for contexts that they name
+    FR_DRAINING
+} fr_submitted;
+// Queues the jobs of one request, linked by `next` and opened. All of them end later, or none where
+// this says so. The first one stays in place until all have ended.
+fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *first);
 // How many jobs it has room for, at work and in the queue.
 int fr_scheduler_room(const fr_scheduler *s);
 // The job ends soon, if it has not: before its next pass.

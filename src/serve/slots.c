@@ -82,6 +82,17 @@ static found longest(fr_slots *s, const int32_t *prompt, int n, const char *owne
     return best;
 }
 
+int fr_slots_agree(fr_slots *s, const int32_t *prompt, int n, const char *owner) {
+    const int same = longest(s, prompt, n, owner, true, 0).same;
+    return same > 0 ? same : 0;
+}
+
+bool fr_slots_have_room(const fr_slots *s) {
+    for (int i = 0; i < s->n; i++)
+        if (!s->slot[i].session || !s->slot[i].busy) return true;
+    return s->n < s->options.most;
+}
+
 typedef enum which { ANY, SPENT } which; // SPENT: those whose text nobody wants
 
 // The idle one that was not used for longest; drafter -1: of any.

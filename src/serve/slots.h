@@ -56,6 +56,10 @@ fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n
                         const char *owner, bool forget, int wanted, fr_error *err);
 // Whether the context asked for is there and busy: it has to be waited for.
 bool fr_slots_is_taken(const fr_slots *s, int drafter, int wanted);
+// Tokens of the prompt that some context of the owner has read.
+int fr_slots_agree(fr_slots *s, const int32_t *prompt, int n, const char *owner);
+// Whether a context is idle, or one more can be opened.
+bool fr_slots_have_room(const fr_slots *s);
 // Whether they may share what was read.
 bool fr_slots_are_of_one(const char *owner, const char *other);
 void fr_slots_give_back(fr_slot *slot); // its generation has ended

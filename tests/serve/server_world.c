@@ -223,7 +223,7 @@ void alone(char *out, size_t room, fr_api_kind kind, const char *body) {
 void wait_for(int n) {
     for (int i = 0; i < 6000; i++) {
         const fr_scheduler_state now = fr_scheduler_look(server.scheduler);
-        if (now.runs + now.waits == n) return;
+        if (now.runs + now.waits + now.paused == n) return;
         usleep(10000);
     }
     fail_msg("expected %d requests", n);

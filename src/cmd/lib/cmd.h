@@ -25,7 +25,7 @@ typedef struct fr_cmd_args {       // the values of all options of all commands
     fr_strings stop, draft_opts;
     int threads, ctx, isa, kv_type, n_predict, color, top, limit, repeat, top_k, repeat_last_n;
     // Of serve.
-    const char *host, *alias, *tags, *api_key, *api_key_file, *cors, *allow_host;
+    const char *host, *alias, *tags, *api_key, *api_key_file, *cors, *allow_host, *forwarded_from;
     int port, parallel, slot_ctx, queue, connections, peer_connections, cache_ram, body_memory,
         log_format;
     int reasoning;

@@ -1,0 +1,213 @@
+// queue.c — jobs come, where there is room or another client has more than its share of it, and go.
+#include "base/clock.h"
+#include "serve/schedule.h"
+#include <assert.h>
+
+enum {
+    HEAD_START = 128, // steps that a new one counts as having waited: most are short
+    RESERVE = 8,      // of the queue, a part besides for clients that have nothing in it
+    NAMED_SHARE = 4,  // of the queue, a part, for a client's jobs that ask for a certain context
+    LARGE_SHARE = 2   // ... beyond which one request gives way to others of its client
+};
+
+// ---------------------------------------------------------------- come
+
+static int length_of(const fr_job *job) {
+    int n = 0;
+    for (; job; job = job->next)
+        n++;
+    return n;
+}
+
+// Of the client's jobs without a place the last one that came before `limit`; NULL: there is none.
+static fr_job *newest(const fr_scheduler *s, const fr_client *client, uint64_t limit) {
+    fr_job *last = NULL;
+    for (fr_job *job = s->first; job && job->number < limit; job = job->next)
+        if (job->bundle->client == client && job->at != FR_JOB_PLACED && !job->bundle->refused)
+            last = job;
+    return last;
+}
+
+static int waits_of(const fr_bundle *b) {
+    return b->n_jobs - b->n_runs;
+}
+
+static void refuse(fr_scheduler *s, fr_bundle *b) {
+    b->refused = true;
+    s->n_jobs -= b->n_jobs;
+    b->client->n_jobs -= b->n_jobs;
+}
+
+// Whether `need` places are had if the client, which has most, gives up whole requests, the newest
+// first, as long as it has more than the other one will have, `others`. Then it does.
+static bool push_out(fr_scheduler *s, fr_client *client, int need, int others) {
+    for (int pass = 0; pass < 2; pass++) { // looks, then does it
+        uint64_t limit = UINT64_MAX;
+        int freed = 0, waits = fr_client_waits(client);
+        for (const fr_bundle *done = NULL; freed < need;) {
+            fr_job *job = newest(s, client, limit);
+            if (!job || waits <= others) return false;
+            limit = job->number;
+            if (job->bundle == done) continue; // the jobs of a request came together
+            done = job->bundle;
+            waits -= waits_of(done);
+            freed += done->n_jobs;
+            if (pass) refuse(s, job->bundle);
+        }
+    }
+    return true;
+}
+
+// A request that fills most of the queue by itself; NULL: the client has none.
+static fr_bundle *large_one(const fr_scheduler *s, const fr_client *client) {
+    for (const fr_job *job = s->first; job; job = job->next) {
+        fr_bundle *b = job->bundle;
+        if (b->client == client && !b->refused && waits_of(b) * LARGE_SHARE > s->n_queue) return b;
+    }
+    return NULL;
+}
+
+// Whether there is room for n more of the client, or is now. Who fills the queue is served on as long
+// as the reserve lasts; then others push him out. So does a client to a large request of its own.
+static bool make_room(fr_scheduler *s, fr_client *client, int n) {
+    const int need = s->n_jobs + n - fr_scheduler_room(s), waits = fr_client_waits(client);
+    const int reserve = s->n_queue / RESERVE;
+    fr_client *longest = fr_clients_longest(&s->clients);
+    fr_bundle *large = large_one(s, client);
+    if (need <= 0 || (need <= reserve && (!waits || large))) return true;
+    if (longest != client && push_out(s, longest, need, waits + n)) return true;
+    if (!large || waits_of(large) <= n || large->n_jobs < need) return false;
+    refuse(s, large);
+    return true;
+}
+
+// Whether the client may have so many jobs wait for contexts that they name.
+static bool has_room_for_named(const fr_scheduler *s, const fr_client *client,
+                               const fr_job *first) {
+    const int most = s->n_queue > NAMED_SHARE ? s->n_queue / NAMED_SHARE : 1;
+    int n = 0;
+    for (const fr_job *job = first; job; job = job->next)
+        n += job->slot >= 0;
+    if (!n) return true;
+    for (const fr_job *job = s->first; job; job = job->next)
+        n += job->slot >= 0 && !fr_has_context(job) && job->bundle->client == client &&
+             !job->bundle->refused;
+    return n <= most || n == 1;
+}
+
+static void enter(fr_scheduler *s, fr_client *client, fr_job *first, int n) {
+    first->own = (fr_bundle){.client = client, .n_jobs = n, .turn = s->n_steps - HEAD_START};
+    for (fr_job *job = first; job; job = job->next) {
+        fr_job_enter(job);
+        job->bundle = &first->own;
+        job->at = FR_JOB_QUEUED;
+        job->number = ++s->n_submitted;
+        job->since = s->n_steps;
+        *s->last = job;
+        s->last = &job->next;
+    }
+    s->n_jobs += n;
+    s->n_at[FR_JOB_QUEUED] += n;
+    client->n_jobs += n;
+}
+
+fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *first) {
+    const int n = length_of(first);
+    fr_submitted said = FR_QUEUE_FULL;
+    pthread_mutex_lock(&s->lock);
+    fr_client *client = fr_clients_enter(&s->clients, first->client, s->n_steps - HEAD_START);
+    if (s->draining || s->ends)
+        said = FR_DRAINING;
+    else if (client && !has_room_for_named(s, client, first))
+        said = FR_CONTEXT_BUSY;
+    else if (client && make_room(s, client, n))
+        said = FR_SUBMITTED;
+    if (said == FR_SUBMITTED) {
+        enter(s, client, first, n);
+        pthread_cond_signal(&s->work);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return said;
+}
+
+int fr_scheduler_room(const fr_scheduler *s) {
+    return s->n_slots + s->n_queue;
+}
+
+void fr_scheduler_cancel(fr_scheduler *s, fr_job *job) {
+    pthread_mutex_lock(&s->lock);
+    job->cancelled = true;
+    pthread_cond_signal(&s->work);
+    pthread_mutex_unlock(&s->lock);
+}
+
+// ---------------------------------------------------------------- move and go
+
+void fr_queue_move(fr_scheduler *s, fr_job *job, fr_job_at to) {
+    fr_bundle *b = job->bundle;
+    const int places = (to == FR_JOB_PLACED) - (job->at == FR_JOB_PLACED);
+    pthread_mutex_lock(&s->lock);
+    s->n_at[job->at]--;
+    s->n_at[to]++;
+    job->at = to;
+    b->n_runs += places;
+    b->client->n_runs += places;
+    if (places) b->turn = b->client->turn = job->since = s->n_steps;
+    s->counters.preemptions += to == FR_JOB_PAUSED;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void unlink_job(fr_scheduler *s, fr_job *job) {
+    fr_job **at = &s->first;
+    while (*at != job)
+        at = &(*at)->next;
+    *at = job->next;
+    if (s->last == &job->next) s->last = at;
+    job->next = NULL;
+    s->n_at[job->at]--;
+}
+
+// With the lock held. From here on the job may be gone.
+static void end(fr_scheduler *s, fr_job *job, fr_job_end end, const fr_stats *stats,
+                const fr_error *error) {
+    fr_bundle *b = job->bundle;
+    unlink_job(s, job);
+    b->n_jobs--;
+    b->n_runs -= job->at == FR_JOB_PLACED;
+    b->client->n_runs -= job->at == FR_JOB_PLACED;
+    if (!b->refused) {
+        b->client->n_jobs--;
+        s->n_jobs--;
+    }
+    fr_counters_end(&s->counters, job, end, stats, fr_seconds());
+    pthread_cond_broadcast(&s->finished);
+    fr_job_finish(job, end, stats, error);
+}
+
+void fr_queue_end(fr_scheduler *s, fr_job *job, fr_job_end how, const fr_stats *stats,
+                  const fr_error *error) {
+    pthread_mutex_lock(&s->lock);
+    end(s, job, how, stats, error);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool fr_queue_is_late(const fr_job *job, double now) {
+    return job->timeout > 0 && now > job->submitted + job->timeout;
+}
+
+void fr_queue_drop(fr_scheduler *s) {
+    const double now = fr_seconds();
+    for (fr_job *job = s->first, *next; job; job = next) {
+        const bool refused = job->bundle->refused, late = fr_queue_is_late(job, now);
+        next = job->next;
+        if (fr_has_context(job)) continue;
+        if (!refused && !late && !job->cancelled && !s->cancels && !s->ends) continue;
+        const fr_stats stats = job->before;
+        if (job->begun) fr_job_add_rest(job);
+        end(s, job,
+            refused ? FR_JOB_REFUSED
+            : late  ? FR_JOB_TIMED_OUT
+                    : FR_JOB_CANCELLED,
+            job->begun ? &stats : NULL, NULL);
+    }
+}

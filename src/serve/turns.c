@@ -1,0 +1,184 @@
+// turns.c — which jobs have a place, and whose prompts are read first. scheduler.h says by what rule.
+#include "engine/engine.h"
+#include "serve/schedule.h"
+
+enum {
+    TURN = 32,         // passes that a job has before another one of an equal claim gets its place
+    SHORT_TURN = 8,    // ... one that never had a place
+    LONG = 128,        // ... in all, if another one of its client names its context
+    WORTH_WAITING = 16 // tokens
+};
+
+// ---------------------------------------------------------------- who is next
+
+// By the client with fewest places, then the one that had none for longest; the same among the
+// requests of a client; then as they came, or lost their places.
+static bool is_before(const fr_job *a, const fr_job *b) {
+    const fr_bundle *p = a->bundle, *q = b->bundle;
+    const fr_client *c = p->client, *d = q->client;
+    if (c->n_runs != d->n_runs) return c->n_runs < d->n_runs;
+    if (c->turn != d->turn) return c->turn < d->turn;
+    if (c != d) return a->number < b->number;
+    if (p->n_runs != q->n_runs) return p->n_runs < q->n_runs;
+    if (p->turn != q->turn) return p->turn < q->turn;
+    if (a->since != b->since) return a->since < b->since;
+    return a->number < b->number;
+}
+
+// Whether the one that it waits for still reads what both begin with. If not, it waits no more.
+static bool is_still_read(const fr_scheduler *s, fr_job *job) {
+    for (int i = 0; i < FR_SLOTS_MOST && job->reader; i++) {
+        const fr_run *r = &s->run[i];
+        if (!fr_run_is_placed(r) || r->job->number != job->reader) continue;
+        if (r->known + WORTH_WAITING <= job->shared) return true;
+    }
+    job->reader = 0;
+    return false;
+}
+
+// The next one to be given a place in this round; NULL: none.
+static fr_job *next_job(fr_scheduler *s) {
+    fr_job *next = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (fr_job *job = s->first; job; job = job->next) {
+        if (job->at == FR_JOB_PLACED || job->round == s->n_rounds) continue;
+        if (job->cancelled || job->bundle->refused || is_still_read(s, job)) continue;
+        if (!next || is_before(job, next)) next = job;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return next;
+}
+
+// ---------------------------------------------------------------- what is read anyway
+
+static int in_common(const fr_request *a, const fr_request *b) {
+    int same = 0;
+    while (same < a->n_prompt && same < b->n_prompt && a->prompt[same] == b->prompt[same])
+        same++;
+    return same == b->n_prompt ? same - 1 : same; // the last token is read with the first answer
+}
+
+// Whether another job is reading what this one's prompt begins with, beyond what any context has:
+// then it is cheaper to wait, once, and take that over than to read it twice.
+static bool finds_reader(fr_scheduler *s, fr_job *job) {
+    if (job->forget || job->waited || job->begun) return false;
+    const fr_request *q = job->request;
+    const int there = fr_slots_agree(&s->slots, q->prompt, q->n_prompt, job->owner);
+    job->shared = there + WORTH_WAITING - 1;
+    for (int i = 0; i < FR_SLOTS_MOST; i++) {
+        const fr_run *r = &s->run[i];
+        if (!fr_run_is_placed(r) || r->job->forget) continue;
+        if (!fr_slots_are_of_one(r->job->owner, job->owner)) continue;
+        const int same = in_common(q, &r->request);
+        if (same <= job->shared || same < r->known + WORTH_WAITING) continue;
+        job->shared = same;
+        job->reader = r->job->number;
+    }
+    return job->waited = job->reader != 0;
+}
+
+// ---------------------------------------------------------------- who gives way
+
+// Whether a job that never had a place takes over the one of another. Among those of a client it does
+// not take contexts faster than what it takes from them is read again.
+static bool comes_in(const fr_scheduler *s, const fr_job *at_work, const fr_job *job, bool one) {
+    if (at_work->turn < SHORT_TURN) return false;
+    if (!one) return true;
+    if (fr_slots_is_taken(&s->slots, job->drafter, job->slot)) return at_work->passes >= LONG;
+    return fr_slots_have_room(&s->slots) || s->n_steps >= s->new_from;
+}
+
+// Whether the job at work has had its turn, as another one of an equal claim sees it. Who had turns
+// before waits for those who have no token yet.
+static bool had_its_turn(const fr_scheduler *s, const fr_job *at_work, const fr_job *job,
+                         bool one) {
+    if (job->at == FR_JOB_QUEUED) return comes_in(s, at_work, job, one);
+    if (at_work->turn < TURN || !at_work->n_tokens) return false;
+    return job->at == FR_JOB_PAUSED || s->n_steps >= s->again_from;
+}
+
+static bool gives_way(const fr_scheduler *s, const fr_run *r, const fr_job *job) {
+    const fr_bundle *p = r->job->bundle, *q = job->bundle;
+    const bool one = p->client == q->client;
+    const int has = one ? p->n_runs : p->client->n_runs,
+              other = one ? q->n_runs : q->client->n_runs;
+    if (p == q || has <= other) return false;
+    return has > other + 1 || had_its_turn(s, r->job, job, one);
+}
+
+// Of those that give way, the one of the client with most places, of its request with most; there the
+// one that has the least to read again, if its context is needed, else that had most passes.
+static fr_run *gives_place(fr_scheduler *s, const fr_job *job) {
+    const bool needs_context = !fr_has_context(job) && !fr_slots_have_room(&s->slots);
+    fr_run *best = NULL;
+    for (int i = 0; i < FR_SLOTS_MOST; i++) {
+        fr_run *r = &s->run[i];
+        if (!fr_run_is_placed(r) || !gives_way(s, r, job)) continue;
+        if (needs_context && !fr_run_can_be_set_aside(r)) continue;
+        const fr_bundle *b = r->job->bundle, *of = best ? best->job->bundle : NULL;
+        bool better = !best;
+        if (best && b->client->n_runs != of->client->n_runs)
+            better = b->client->n_runs > of->client->n_runs;
+        else if (best && b->n_runs != of->n_runs)
+            better = b->n_runs > of->n_runs;
+        else if (best)
+            better = needs_context ? r->known < best->known : r->job->passes > best->job->passes;
+        if (better) best = r;
+    }
+    return best;
+}
+
+// The run in the context that the job asks for; NULL: that is free, or it asks for none.
+static fr_run *in_named(fr_scheduler *s, const fr_job *job) {
+    if (fr_has_context(job) || !fr_slots_is_taken(&s->slots, job->drafter, job->slot)) return NULL;
+    return &s->run[job->slot];
+}
+
+// Makes a place free, where one is not or the context that the job asks for is not. False: the job
+// waits on.
+static bool clear(fr_scheduler *s, const fr_job *job) {
+    fr_run *named = in_named(s, job), *gives = NULL;
+    if (named && !fr_run_can_be_set_aside(named)) return false;
+    if (named && fr_run_is_placed(named)) {
+        if (!gives_way(s, named, job)) return false;
+        gives = named;
+    } else if (s->n_at[FR_JOB_PLACED] >= s->n_slots) {
+        if (!(gives = gives_place(s, job))) return false;
+    }
+    if (gives) {
+        gives->job->round = s->n_rounds;
+        fr_run_pause(s, gives);
+    }
+    if (named) fr_run_set_aside(s, named);
+    return true;
+}
+
+void fr_turns_deal(fr_scheduler *s) {
+    s->n_rounds++;
+    for (fr_job *job; (job = next_job(s));) {
+        if (!fr_has_context(job) && finds_reader(s, job)) continue;
+        if (!clear(s, job) || !fr_run_place(s, job)) job->round = s->n_rounds;
+    }
+}
+
+// ---------------------------------------------------------------- whose prompt is read first
+
+// What the run's client had of late, or the one of a job that waits for what it reads.
+static int had(const fr_scheduler *s, const fr_run *r) {
+    int least = r->job->bundle->client->recent;
+    for (const fr_job *job = s->first; job; job = job->next)
+        if (job->reader == r->job->number && !fr_has_context(job) &&
+            job->bundle->client->recent < least)
+            least = job->bundle->client->recent;
+    return least;
+}
+
+void fr_turns_order(fr_scheduler *s) {
+    int of[FR_SLOTS_MOST];
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->slots.n; i++)
+        of[i] = fr_run_is_placed(&s->run[i]) ? had(s, &s->run[i]) : 0;
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->slots.n; i++)
+        if (fr_run_is_placed(&s->run[i])) fr_session_order(s->run[i].slot->session, of[i]);
+}

@@ -1,121 +1,10 @@
 // The scheduler under many clients at once: whatever the others do, every answer is that of plain
 // decoding alone, or the beginning of it where it was broken off; and every job ends once.
 #define _GNU_SOURCE
-#include "engine/engine.h"
-#include "serve/scheduler.h"
-#include "serve/slots.h"
-#include "support/tiny_model.h"
-#include "support/tiny_pack.h"
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "scheduler_world.h"
 #include <unistd.h>
 
-#include <cmocka.h>
-
-enum { CTX = 160, PROMPT = 100, CLIENTS = 12, REQUESTS = 10, SPECS = 3 };
-
-typedef struct world {
-    fr_engine *engine;
-    fr_scheduler *scheduler;
-    char model[64], pack[32], spec[64];
-    const char *drafters[SPECS + 1];
-} world;
-
-static void open_world(world *w) {
-    static const fr_tiny_pack eagle = {.kind = FR_PACK_EAGLE, .n_draft = 200};
-    const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32};
-    const fr_engine_options o = {.size = sizeof o, .threads = 2};
-    fr_error err;
-    snprintf(w->model, sizeof w->model, "scheduler-%d.gguf", (int)getpid());
-    assert_int_equal(fr_tiny_write(&tiny, w->model, &err), FR_OK);
-    if (fr_engine_open(&w->engine, w->model, &o, &err)) fail_msg("%s", err.text);
-    strcpy(w->pack, "pack-XXXXXX");
-    fr_tiny_pack_write(w->pack, &eagle, &w->engine->model);
-    snprintf(w->spec, sizeof w->spec, "eagle:%s+prompt-lookup", w->pack);
-    w->drafters[0] = w->spec;
-    w->drafters[1] = "none";
-    w->drafters[2] = "prompt-lookup";
-    w->drafters[3] = NULL;
-}
-
-static void open_scheduler(world *w, int slots, int kept, int queue) {
-    const fr_scheduler_options o = {
-        .contexts = {.drafters = w->drafters, .n_ctx = CTX, .ready = slots, .most = slots + kept},
-        .n_queue = queue};
-    fr_error err;
-    if (fr_scheduler_open(&w->scheduler, w->engine, &o, &err)) fail_msg("%s", err.text);
-}
-
-static void close_world(world *w) {
-    fr_scheduler_close(w->scheduler);
-    fr_engine_close(w->engine);
-    unlink(w->pack);
-    unlink(w->model);
-}
-
-// ---------------------------------------------------------------- one request
-
-typedef struct asked { // a request, and what came of it
-    int32_t prompt[PROMPT];
-    fr_sampling sampling;
-    fr_request request;
-    fr_job job;
-    bool pinned; // to context 0
-} asked;
-
-static void fill(asked *a, unsigned *seed, int clients_text) {
-    static const float temperatures[] = {0, 0.8f, 1.3f};
-    const int n = 1 + rand_r(seed) % PROMPT, shared = rand_r(seed) % 2 ? n / 2 : 0;
-    unsigned common = 7;
-    for (int i = 0; i < n; i++)
-        a->prompt[i] = 'a' + (int)(i < shared ? rand_r(&common) : rand_r(seed)) % 26;
-    a->sampling = (fr_sampling){.size = sizeof a->sampling,
-                                .temperature = temperatures[rand_r(seed) % 3],
-                                .repeat_penalty = rand_r(seed) % 3 ? 0 : 1.2f,
-                                .frequency_penalty = rand_r(seed) % 3 ? 0 : 0.4f,
-                                .seed = (uint64_t)rand_r(seed)};
-    a->request = (fr_request){.size = sizeof a->request,
-                              .prompt = a->prompt,
-                              .n_prompt = n,
-                              .n_predict = 1 + rand_r(seed) % 40,
-                              .sampling = &a->sampling,
-                              .logprobs = rand_r(seed) % 4 == 0,
-                              .top_logprobs = 3,
-                              .ignore_eos = rand_r(seed) % 2};
-    a->job = (fr_job){.request = &a->request,
-                      .owner = clients_text % 3 ? NULL : "one",
-                      .drafter = rand_r(seed) % SPECS,
-                      .slot = rand_r(seed) % 5 ? -1 : rand_r(seed) % 4,
-                      .forget = rand_r(seed) % 5 == 0};
-}
-
-// Compares what was told with plain decoding of the same request; false: it differs.
-static bool is_right(const world *w, const asked *a) {
-    const fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = CTX};
-    const fr_job *job = &a->job;
-    const bool whole = job->end == FR_JOB_STOP || job->end == FR_JOB_LENGTH;
-    fr_session *s;
-    const fr_result *r;
-    fr_error err;
-    if (fr_session_open(&s, w->engine, &o, &err) || fr_session_generate(s, &a->request, &r, &err)) {
-        print_message("%s\n", err.text);
-        return false;
-    }
-    bool same = job->n_tokens <= r->n_tokens && (!whole || job->n_tokens == r->n_tokens) &&
-                job->text.n <= r->text_bytes && (!whole || job->text.n == r->text_bytes);
-    same = same && !memcmp(job->tokens, r->tokens, sizeof *r->tokens * (size_t)job->n_tokens);
-    if (whole && job->text.n) same = same && !memcmp(job->text.data, r->text, r->text_bytes);
-    for (int i = 0; same && a->request.logprobs && i < job->n_tokens; i++)
-        same = !memcmp(&job->logprobs[i], r->logprobs[i], sizeof *job->logprobs);
-    if (whole) same = same && (job->end == FR_JOB_STOP) == (r->stats->finish == FR_FINISH_STOP);
-    fr_session_close(s);
-    return same;
-}
+enum { CLIENTS = 12, REQUESTS = 10 };
 
 // ---------------------------------------------------------------- clients
 
@@ -167,13 +56,15 @@ static void *run_client(void *arg) {
 
 static void answers_are_those_of_one_alone(void **state) {
     (void)state;
-    static const struct { int slots, kept, queue; } sizes[] = {{4, 2, 64}, {1, 0, 64}, {8, 8, 2}};
+    static const struct {
+        int slots, kept, queue;
+    } sizes[] = {{4, 2, 120}, {1, 0, 120}, {2, 1, 120}, {8, 8, 2}};
     static client clients[CLIENTS];
     world w = {0};
-    open_world(&w);
+    world_open(&w);
     for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++) {
-        int answered = 0, refused = 0, broken_off = 0;
-        open_scheduler(&w, sizes[size].slots, sizes[size].kept, sizes[size].queue);
+        int answered = 0, refused = 0, broken_off = 0, aside = 0;
+        world_schedule(&w, sizes[size].slots, sizes[size].kept, sizes[size].queue);
         memset(clients, 0, sizeof clients);
         for (int i = 0; i < CLIENTS; i++) {
             clients[i].w = &w;
@@ -189,6 +80,7 @@ static void answers_are_those_of_one_alone(void **state) {
             for (int k = 0; k < c->n; k++) {
                 fr_job *job = &c->asked[k].job;
                 if (job->end == FR_JOB_FAILED) fail_msg("%s", job->error.text);
+                aside += job->before.prompt_tokens > 0;
                 if (!is_right(&w, &c->asked[k])) fail_msg("client %d, request %d differs", i, k);
                 broken_off += job->end == FR_JOB_CANCELLED;
                 fr_job_close(job);
@@ -205,62 +97,34 @@ static void answers_are_those_of_one_alone(void **state) {
         assert_true(look.counters.rows.sum >= look.counters.pass_tokens.sum);
         assert_int_equal(answered + refused, CLIENTS * REQUESTS);
         if (sizes[size].queue > 2) assert_int_equal(refused, 0);
-        print_message("%d slots: %d answered, %d refused, %d broken off, %llu passes\n",
+        if (sizes[size].slots == 1) assert_true(look.counters.preemptions > 0 && aside > 0);
+        print_message("%d slots: %d answered, %d refused, %d broken off, %llu passes, %llu times "
+                      "paused, %d set aside\n",
                       sizes[size].slots, answered, refused, broken_off,
-                      (unsigned long long)look.counters.passes);
+                      (unsigned long long)look.counters.passes,
+                      (unsigned long long)look.counters.preemptions, aside);
         fr_scheduler_close(w.scheduler);
         w.scheduler = NULL;
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 // ---------------------------------------------------------------- one rule each
-
-// The prompt is in place.
-static void submit_prompt(world *w, asked *a, int n, int n_predict) {
-    a->request = (fr_request){.size = sizeof a->request,
-                              .prompt = a->prompt,
-                              .n_prompt = n,
-                              .n_predict = n_predict,
-                              .ignore_eos = true};
-    fr_job job = {.request = &a->request, .slot = -1, .drafter = 1};
-    job.timeout = a->job.timeout;
-    job.owner = a->job.owner;
-    job.forget = a->job.forget;
-    if (a->job.slot) job.slot = a->job.slot;
-    if (a->pinned) job.slot = job.drafter = 0; // contexts are open for the first drafter
-    a->job = job;
-    fr_job_open(&a->job);
-    assert_int_equal(fr_scheduler_submit(w->scheduler, &a->job), FR_SUBMITTED);
-}
-
-static void submit(world *w, asked *a, int32_t first, int n, int n_predict) {
-    for (int i = 0; i < n; i++)
-        a->prompt[i] = first + i % 26;
-    submit_prompt(w, a, n, n_predict);
-}
-
-static void wait_for(asked *a) {
-    pthread_mutex_lock(&a->job.lock);
-    while (a->job.state != FR_JOB_ENDED)
-        fr_job_await(&a->job, INT32_MAX, SIZE_MAX, 1);
-    pthread_mutex_unlock(&a->job.lock);
-}
 
 static void what_was_read_is_read_once_within_one_owner(void **state) {
     (void)state;
     world w = {0};
     static asked a[6];
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 2, 2, 8);
+    world_open(&w);
+    world_schedule(&w, 2, 2, 8);
 #define SOMEBODY "somebody whose key is as long as those that a program makes for others: "
     a[0].job.owner = a[1].job.owner = SOMEBODY "1";
     a[2].job.owner = a[3].job.owner = SOMEBODY "2";
     a[4].job.forget = true;
     for (int i = 0; i < 5; i++) {
-        submit(&w, &a[i], 'a', 60, 4);
-        wait_for(&a[i]);
+        submit_text(&w, &a[i], 'a', 60, 4);
+        wait_for_end(&a[i]);
         assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
         assert_true(is_right(&w, &a[i]));
     }
@@ -273,7 +137,7 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     assert_int_equal(look.counters.reused_tokens, 2 * 59);
     for (int i = 0; i < 5; i++)
         fr_job_close(&a[i].job);
-    close_world(&w);
+    world_close(&w);
 }
 
 // Who looks when a job has just begun sees what it reuses: the first progress of a stream tells that.
@@ -281,24 +145,24 @@ static void what_is_reused_is_told_with_the_beginning(void **state) {
     (void)state;
     world w = {0};
     static asked a;
-    open_world(&w);
-    open_scheduler(&w, 1, 1, 8);
+    world_open(&w);
+    world_schedule(&w, 1, 1, 8);
     for (int i = 0; i < 100; i++) {
         int seen = 0;
         memset(&a, 0, sizeof a);
-        submit(&w, &a, 'a', PROMPT, 1);
+        submit_text(&w, &a, 'a', PROMPT, 1);
         for (bool began = false; !began;) {
             pthread_mutex_lock(&a.job.lock);
             began = a.job.started > 0 || a.job.state == FR_JOB_ENDED;
             seen = a.job.n_reused;
             pthread_mutex_unlock(&a.job.lock);
         }
-        wait_for(&a);
+        wait_for_end(&a);
         assert_int_equal(a.job.stats.prompt_reused, i ? PROMPT - 1 : 0);
         assert_int_equal(seen, a.job.stats.prompt_reused);
         fr_job_close(&a.job);
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 // As it is where there was no memory for it.
@@ -309,7 +173,7 @@ static void a_context_that_is_not_open_is_not_taken(void **state) {
     fr_slot *slot;
     fr_error err;
     const int32_t prompt[] = {'a', 'b'};
-    open_world(&w);
+    world_open(&w);
     const fr_slots_options o = {.drafters = w.drafters, .n_ctx = CTX, .ready = 2, .most = 2};
     if (fr_slots_open(&s, w.engine, &o, &err)) fail_msg("%s", err.text);
     fr_session_close(s.slot[1].session);
@@ -317,7 +181,7 @@ static void a_context_that_is_not_open_is_not_taken(void **state) {
     assert_int_equal(fr_slots_take(&slot, &s, prompt, 2, 0, NULL, false, 1, &err), FR_OK);
     assert_true(slot && slot->session && slot->busy);
     fr_slots_close(&s);
-    close_world(&w);
+    world_close(&w);
 }
 
 // Another one is, with what its owner's contexts know.
@@ -327,22 +191,22 @@ static void what_is_known_is_read_once_also_for_a_wanted_context(void **state) {
     world w = {0};
     static asked a[2];
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 1, 3, 8);
+    world_open(&w);
+    world_schedule(&w, 1, 3, 8);
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 70; k++)
             a[i].prompt[k] = 'a' + (k < 40 ? k % 7 : (k * (i + 2)) % 23);
         a[i].job.owner = key;
         a[i].job.slot = FR_SLOTS_MOST - 1;
         submit_prompt(&w, &a[i], 70, 30);
-        wait_for(&a[i]);
+        wait_for_end(&a[i]);
         assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
         assert_true(is_right(&w, &a[i]));
     }
     assert_in_range((int)a[1].job.stats.prompt_reused, 40, 45);
     for (int i = 0; i < 2; i++)
         fr_job_close(&a[i].job);
-    close_world(&w);
+    world_close(&w);
 }
 
 // What they leave is taken again before one more context is opened; what others leave is kept.
@@ -353,12 +217,12 @@ static void requests_that_reuse_nothing_open_no_context(void **state) {
     fr_context_state context[FR_SLOTS_MOST];
     int open = 0;
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 1, 3, 8);
+    world_open(&w);
+    world_schedule(&w, 1, 3, 8);
     for (int i = 0; i < 7; i++) {
         a[i].job.forget = i < 5;
-        submit(&w, &a[i], 'a' + 3 * i, 60, 4);
-        wait_for(&a[i]);
+        submit_text(&w, &a[i], 'a' + 3 * i, 60, 4);
+        wait_for_end(&a[i]);
         assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
         assert_true(is_right(&w, &a[i]));
         if (i == 0) open = fr_scheduler_contexts(w.scheduler, context);
@@ -366,7 +230,7 @@ static void requests_that_reuse_nothing_open_no_context(void **state) {
     }
     for (int i = 0; i < 7; i++)
         fr_job_close(&a[i].job);
-    close_world(&w);
+    world_close(&w);
 }
 
 // Three that begin with the same 40 tokens, as with one system prompt; then each goes on, then the
@@ -377,14 +241,14 @@ static void conversations_that_begin_alike_stay(void **state) {
     static asked a[7];
     fr_context_state context[FR_SLOTS_MOST];
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 1, 3, 8);
+    world_open(&w);
+    world_schedule(&w, 1, 3, 8);
     for (int i = 0; i < 7; i++) {
         const int n = i < 3 ? 70 : 90, which = i < 6 ? i % 3 : 2;
         for (int k = 0; k < n; k++)
             a[i].prompt[k] = 'a' + (k < 40 ? k % 7 : (k * (which + 2)) % 23);
         submit_prompt(&w, &a[i], n, 30);
-        wait_for(&a[i]);
+        wait_for_end(&a[i]);
         assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
         assert_true(is_right(&w, &a[i]));
         const int reused = (int)a[i].job.stats.prompt_reused;
@@ -397,7 +261,7 @@ static void conversations_that_begin_alike_stay(void **state) {
     }
     for (int i = 0; i < 7; i++)
         fr_job_close(&a[i].job);
-    close_world(&w);
+    world_close(&w);
 }
 
 // Jobs that begin alike come together: one reads, the others wait for it and take it over; a longer
@@ -408,13 +272,13 @@ static void what_is_being_read_is_waited_for(void **state) {
     static asked a[6];
     static const int n[6] = {PROMPT, PROMPT, PROMPT, PROMPT - 5, PROMPT, PROMPT};
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 6, 2, 8);
+    world_open(&w);
+    world_schedule(&w, 6, 2, 8);
     a[5].job.forget = true;
     for (int i = 0; i < 6; i++)
-        submit(&w, &a[i], i == 4 ? 'b' : 'a', n[i], 6);
+        submit_text(&w, &a[i], i == 4 ? 'b' : 'a', n[i], 6);
     for (int i = 0; i < 6; i++) {
-        wait_for(&a[i]);
+        wait_for_end(&a[i]);
         assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
         assert_true(is_right(&w, &a[i]));
     }
@@ -432,7 +296,7 @@ static void what_is_being_read_is_waited_for(void **state) {
         assert_int_equal(context[a[i].job.context].n_written, 6);
         fr_job_close(&a[i].job);
     }
-    close_world(&w);
+    world_close(&w);
 }
 
 // Who waits for a context keeps nobody else out of the others.
@@ -442,27 +306,27 @@ static void a_full_queue_refuses(void **state) {
     world w = {0};
     static asked a[4];
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 1, 0, 2);
+    world_open(&w);
+    world_schedule(&w, 1, 0, 2);
     fr_pool_hold(w.engine->pool); // nothing gets on
     for (int i = 0; i < 3; i++)
-        submit(&w, &a[i], 'a' + i, 30, 4);
+        submit_text(&w, &a[i], 'a' + i, 30, 4);
     a[3].job = a[2].job;
     fr_job_open(&a[3].job);
     assert_int_equal(fr_scheduler_submit(w.scheduler, &a[3].job), FR_QUEUE_FULL);
     fr_job_close(&a[3].job);
     fr_pool_release(w.engine->pool);
     for (int i = 0; i < 3; i++) {
-        wait_for(&a[i]);
+        wait_for_end(&a[i]);
         assert_true(is_right(&w, &a[i]));
     }
     a[3].job = (fr_job){0};
-    submit(&w, &a[3], 'd', 30, 4);
-    wait_for(&a[3]);
+    submit_text(&w, &a[3], 'd', 30, 4);
+    wait_for_end(&a[3]);
     assert_true(is_right(&w, &a[3]));
     for (int i = 0; i < 4; i++)
         fr_job_close(&a[i].job);
-    close_world(&w);
+    world_close(&w);
 }
 
 static void a_wanted_context_is_waited_for_alone(void **state) {
@@ -470,19 +334,19 @@ static void a_wanted_context_is_waited_for_alone(void **state) {
     world w = {0};
     static asked a[3];
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 2, 0, 8);
+    world_open(&w);
+    world_schedule(&w, 2, 0, 8);
     for (int i = 0; i < 3; i++) {
         a[i].pinned = i < 2;
         a[i].job.forget = true;
     }
     fr_pool_hold(w.engine->pool); // no pass is run before all three are there
-    submit(&w, &a[0], 'a', 30, 100);
-    submit(&w, &a[1], 'b', 30, 4);
-    submit(&w, &a[2], 'c', 30, 4);
+    submit_text(&w, &a[0], 'a', 30, 100);
+    submit_text(&w, &a[1], 'b', 30, 4);
+    submit_text(&w, &a[2], 'c', 30, 4);
     fr_pool_release(w.engine->pool);
     for (int i = 0; i < 3; i++) {
-        wait_for(&a[i]);
+        wait_for_end(&a[i]);
         assert_int_equal(a[i].job.end, FR_JOB_LENGTH);
         assert_true(is_right(&w, &a[i]));
     }
@@ -490,7 +354,7 @@ static void a_wanted_context_is_waited_for_alone(void **state) {
     assert_true(a[2].job.ended < a[0].job.ended && a[0].job.ended <= a[1].job.started);
     for (int i = 0; i < 3; i++)
         fr_job_close(&a[i].job);
-    close_world(&w);
+    world_close(&w);
 }
 
 static void a_job_ends_in_time_or_with_the_scheduler(void **state) {
@@ -498,18 +362,18 @@ static void a_job_ends_in_time_or_with_the_scheduler(void **state) {
     world w = {0};
     static asked a[4];
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 1, 0, 8);
+    world_open(&w);
+    world_schedule(&w, 1, 0, 8);
     a[1].job.timeout = 1e-6;
-    submit(&w, &a[0], 'a', 30, -1);
-    submit(&w, &a[1], 'b', 30, -1);
-    submit(&w, &a[2], 'c', 30, -1);
-    wait_for(&a[1]);
+    submit_text(&w, &a[0], 'a', 30, -1);
+    submit_text(&w, &a[1], 'b', 30, -1);
+    submit_text(&w, &a[2], 'c', 30, -1);
+    wait_for_end(&a[1]);
     assert_int_equal(a[1].job.end, FR_JOB_TIMED_OUT);
     fr_scheduler_drain(w.scheduler);
     fr_job_open(&a[3].job);
     assert_int_equal(fr_scheduler_submit(w.scheduler, &a[3].job), FR_DRAINING);
-    wait_for(&a[0]);
+    wait_for_end(&a[0]);
     assert_int_equal(a[0].job.end, FR_JOB_LENGTH); // the end of the context
     assert_int_equal(a[0].job.n_tokens, CTX - 30);
     fr_scheduler_close(w.scheduler);
@@ -517,7 +381,7 @@ static void a_job_ends_in_time_or_with_the_scheduler(void **state) {
     assert_int_equal(a[2].job.state, FR_JOB_ENDED);
     for (int i = 0; i < 4; i++)
         fr_job_close(&a[i].job);
-    close_world(&w);
+    world_close(&w);
 }
 
 static void a_wrong_request_fails_alone(void **state) {
@@ -525,19 +389,19 @@ static void a_wrong_request_fails_alone(void **state) {
     world w = {0};
     static asked a[2];
     memset(a, 0, sizeof a);
-    open_world(&w);
-    open_scheduler(&w, 2, 0, 8);
-    submit(&w, &a[0], 'a', 30, 20);
-    submit(&w, &a[1], 1 << 20, 3, 2);
-    wait_for(&a[1]);
+    world_open(&w);
+    world_schedule(&w, 2, 0, 8);
+    submit_text(&w, &a[0], 'a', 30, 20);
+    submit_text(&w, &a[1], 1 << 20, 3, 2);
+    wait_for_end(&a[1]);
     assert_int_equal(a[1].job.end, FR_JOB_FAILED);
     assert_int_equal(a[1].job.error.code, FR_EARG);
-    wait_for(&a[0]);
+    wait_for_end(&a[0]);
     assert_int_equal(a[0].job.end, FR_JOB_LENGTH);
     assert_true(is_right(&w, &a[0]));
     for (int i = 0; i < 2; i++)
         fr_job_close(&a[i].job);
-    close_world(&w);
+    world_close(&w);
 }
 
 int main(void) {

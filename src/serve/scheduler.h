@@ -1,10 +1,37 @@
 // scheduler.h — answers many requests in shared passes: a queue, contexts (slots.h), and one thread
 // that owns all passes.
 //
-// The thread gives waiting jobs contexts in the order in which they came (one that asks for a
-// context at work lets others pass), steps the group, tells
-// every job what it got, and sleeps where there is nothing to do. Everything else may be called
-// from any thread.
+// The thread deals out places, steps the group, tells every job what it got, and sleeps where there
+// is nothing to do. Everything else may be called from any thread.
+//
+// Who has a place. Places are shared among clients: the next place is for the client that has
+// fewest, of those the one that had none for longest; among the requests of a client by the same
+// rule, so that many choices count as one request; within a request in order. A client, or a
+// request, gives a place up at once to another one that would still have fewer. Where both would
+// have as many they take turns: the one at work has had 8 passes where the other one is new, 32
+// where it had places before (and the one at work has a token by now). A new one counts as having
+// waited 128 passes, so most answers are short of ever waiting and all get on. Passes and not
+// seconds, so that what happens does not depend on the machine: 32 are a third of a second with a
+// small model, some seconds with a large one, whose prompts take as much longer.
+//
+// What gives way is paused, not ended: it stays in its context, in no pass, as long as another
+// context is idle or can be opened. Else the paused job with the shortest text is set aside: it
+// keeps its tokens alone, and its text is read again when it gets a place. So paused jobs take no
+// more memory than the contexts that there may be. Where contexts are short, the turns of one
+// client are bounded so that about one row a step is read again.
+//
+// Whose prompt is read first: that of the client for whom least was read and written of late.
+//
+// Who waits for another's prompt. A job whose prompt begins as one that is being read, by more than
+// any context has of it, waits for that one: once, and until that one has read it, ends or is
+// paused. Jobs with `forget` do not wait, and nobody waits for them. One that asks for a context
+// (`slot`) at work waits for that or until it can be set aside, and lets others pass.
+//
+// The queue is shared too. If it is full, the client with most jobs without a place gives up its
+// newest requests, whole, to one that has fewer; an eighth of the queue more is for clients that
+// have nothing in it before that happens. A request that fills more than half of the queue gives
+// way to others of its own client. A client may have a quarter of the queue wait for contexts that
+// it names.
 #ifndef FR_SERVE_SCHEDULER_H
 #define FR_SERVE_SCHEDULER_H
 #include "serve/counters.h"

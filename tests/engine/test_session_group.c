@@ -189,6 +189,73 @@ static void a_long_text_is_not_overtaken_for_ever(void **state) {
 
 // Nothing before the first step; then two texts in one pass, later one, and a guess of how long it
 // takes.
+// One is paused, one is ended and begun again with what it had: their bytes are those of one alone.
+static void a_generation_goes_on_after_a_break(void **state) {
+    (void)state;
+    static const char *const stop[] = {"\x02never", NULL};
+    static world w;
+    fr_group *g;
+    fr_session *s[2], *alone;
+    int32_t had[CTX] = {0};
+    fr_error err;
+    memset(&w, 0, sizeof w);
+    open_world(&w, &(fr_tiny_options){.n_ctx = 256}, 1);
+    const fr_group_options go = {.size = sizeof go, .n_ctx = CTX};
+    if (fr_group_open(&g, w.trials.engine, &go, &err)) fail_msg("%s", err.text);
+    fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = CTX};
+    const fr_sampling sampling = {.size = sizeof sampling,
+                                  .temperature = 1,
+                                  .repeat_penalty = 1.3f,
+                                  .presence_penalty = 0.5f,
+                                  .seed = 4};
+    const fr_request q = {.size = sizeof q,
+                          .prompt = w.text,
+                          .n_prompt = 30,
+                          .n_predict = 40,
+                          .sampling = &sampling,
+                          .stop = stop,
+                          .ignore_eos = true};
+    const fr_result *right, *r;
+    if (fr_session_open(&alone, w.trials.engine, &o, &err) ||
+        fr_session_generate(alone, &q, &right, &err))
+        fail_msg("%s", err.text);
+    o.group = g;
+    for (int i = 0; i < 2; i++)
+        if (fr_session_open(&s[i], w.trials.engine, &o, &err) || fr_session_begin(s[i], &q, &err))
+            fail_msg("%s", err.text);
+    for (int i = 0; i < 12; i++)
+        fr_group_step(g);
+    fr_session_pause(s[0], true);
+    const int n = fr_session_result(s[1])->n_tokens;
+    assert_true(n > 4 && n < 40);
+    memcpy(had, fr_session_result(s[1])->tokens, sizeof *had * (size_t)n);
+    if (fr_session_end(s[1], &err) || fr_session_forget(s[1], &err) ||
+        fr_session_begin_again(s[1], &q, had, n, &err))
+        fail_msg("%s", err.text);
+    while (fr_group_step(g)) {
+    }
+    assert_true(fr_session_runs(s[0]) && !fr_session_runs(s[1]));
+    assert_int_equal(fr_session_result(s[0])->n_tokens, n); // it stood still
+    fr_session_pause(s[0], false);
+    while (fr_group_step(g)) {
+    }
+    for (int i = 0; i < 2; i++) {
+        if (fr_session_end(s[i], &err)) fail_msg("%s", err.text);
+        r = fr_session_result(s[i]);
+        assert_int_equal(r->n_tokens, right->n_tokens);
+        assert_memory_equal(r->tokens, right->tokens, sizeof *r->tokens * (size_t)r->n_tokens);
+        assert_int_equal(r->text_bytes, right->text_bytes);
+        assert_memory_equal(r->text, right->text, r->text_bytes);
+        assert_int_equal(r->stats->completion_tokens, i ? 40 - n : 40);
+    }
+    assert_int_equal(fr_session_begin_again(s[1], &q, had, CTX - 29, &err), FR_ECONTEXT);
+    for (int i = 0; i < 2; i++)
+        fr_session_close(s[i]);
+    fr_session_close(alone);
+    fr_group_close(g);
+    close_world(&w);
+}
+
 static void the_last_pass_is_told(void **state) {
     (void)state;
     static world w;
@@ -264,6 +331,7 @@ int main(void) {
         cmocka_unit_test(members_give_the_bytes_that_they_give_alone),
         cmocka_unit_test(a_text_that_is_read_soon_goes_first),
         cmocka_unit_test(a_long_text_is_not_overtaken_for_ever),
+        cmocka_unit_test(a_generation_goes_on_after_a_break),
         cmocka_unit_test(the_last_pass_is_told),
         cmocka_unit_test(a_group_refuses_what_it_has_no_room_for),
     };

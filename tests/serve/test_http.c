@@ -69,22 +69,28 @@ static void without(fr_exchange *x, void *user) {
     fr_reply_json(x, 200, NULL);
 }
 
+static void who(fr_exchange *x, void *user) {
+    char name[FR_CLIENT_NAME];
+    (void)user;
+    fr_exchange_client(x, name);
+    fr_exchange_reply(x, 200, "text/plain", name, strlen(name));
+}
+
 static void refuse(fr_exchange *x, int status, const char *type, const char *message) {
     (void)type;
     fr_exchange_reply(x, status, "text/plain", message, strlen(message));
 }
 
-static const fr_http_route routes[] = {{"GET", "/", hello, true},
-                                       {"POST", "/", hello, true},
-                                       {"GET", "/held", held, true},
-                                       {"GET", "/streamed", streamed, true},
-                                       {"GET", "/big", big, true},
-                                       {"GET", "/without", without, true},
-                                       {.method = 0}};
+static const fr_http_route routes[] = {
+    {"GET", "/", hello, true},    {"POST", "/", hello, true},
+    {"GET", "/held", held, true}, {"GET", "/streamed", streamed, true},
+    {"GET", "/big", big, true},   {"GET", "/without", without, true},
+    {"GET", "/who", who, true},   {.method = 0}};
 
 static void open_with(double request_seconds, int of_peer) {
     const fr_http_options o = {.host = "127.0.0.1",
                                .routes = routes,
+                               .proxies = "127.0.0.0/8",
                                .connections = MOST,
                                .connections_of_peer = of_peer,
                                .body_bytes = 1 << 20,
@@ -384,6 +390,30 @@ static void every_address_of_both_kinds_is_listened_on(void **state) {
     }
 }
 
+// By a proxy that is named; several lines of the header are one list.
+static void who_asks_is_told_by_a_proxy(void **state) {
+    (void)state;
+    static const struct {
+        const char *lines, *client;
+    } cases[] = {
+        {"", "\r\n\r\n127.0.0.1"},
+        {"X-Forwarded-For: 1.2.3.4\r\n", "\r\n\r\n1.2.3.4"},
+        {"x-forwarded-for: 9.9.9.9\r\nX-Forwarded-For: 1.2.3.4, 127.0.0.9\r\n", "\r\n\r\n1.2.3.4"},
+        {"X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-For: nonsense\r\n", "\r\n\r\n127.0.0.1"}};
+    char request[256];
+    open_with(1000, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int fd = dial();
+        snprintf(request, sizeof request,
+                 "GET /who HTTP/1.1\r\nHost: x\r\n%sConnection: close\r\n\r\n", cases[i].lines);
+        assert_true(say(fd, request) && hear_all(fd));
+        const char *told = strstr(reply, "\r\n\r\n");
+        assert_string_equal(told, cases[i].client);
+        close(fd);
+    }
+    fr_http_close(http);
+}
+
 // A sanitizer sees whether what was kept of them is freed.
 static void paths_may_be_empty(void **state) {
     (void)state;
@@ -510,6 +540,7 @@ int main(void) {
                                        cmocka_unit_test(chunks_are_a_body),
                                        cmocka_unit_test(what_cannot_be_written_is_said_whole),
                                        cmocka_unit_test(every_address_of_both_kinds_is_listened_on),
+                                       cmocka_unit_test(who_asks_is_told_by_a_proxy),
                                        cmocka_unit_test(paths_may_be_empty),
                                        cmocka_unit_test(many_arguments_leave_nothing)};
     return cmocka_run_group_tests_name("serve/http", tests, NULL, NULL);

@@ -32,6 +32,13 @@ def keys_that_are_none_open_no_door():
         assert "--api-key: expected a key, found none" in refused("--api-key", key)[1]
 
 
+def proxies_are_addresses():
+    assert "forwarded-from: expected addresses" in refused("--forwarded-from", "10.0.0.1,proxy.example")[1]
+    server = Server("--forwarded-from", "10.0.0.0/8, ::1, unix")
+    assert server.ask("GET", "/health")[0] == 200
+    server.end()
+
+
 def a_key_of_a_file_is_a_line():
     path = os.environ["model"] + ".keys"
     with open(path, "w", encoding="utf-8") as f:

@@ -179,8 +179,8 @@ static void who_hangs_up_is_forgotten(void **state) {
     assert_int_equal(ask("POST", "/v1/completions", TEXT "}"), 200);
 }
 
-// Two are at work and eight may wait: who comes then is told to come again. Of one that asks for
-// three answers and finds room for two, none is made.
+// Two are at work and eight may wait: who comes then is told to come again. So is one that asks for
+// three answers and finds room for two, of which none is made.
 static void who_finds_the_queue_full_comes_again(void **state) {
     (void)state;
     enum { WORK = 2, WAIT = 8 };
@@ -194,19 +194,48 @@ static void who_finds_the_queue_full_comes_again(void **state) {
         fd[i] = start("/v1/completions", body);
         wait_for(i + 1);
     }
-    const uint64_t before = n_cancelled();
-    const int three = start("/v1/completions", TEXT ",\"n\":3}");
-    wait_for(WORK + WAIT);
+    expect_error("/v1/completions", TEXT ",\"n\":3}", 503, "unavailable_error", says);
+    for (int i = WORK + WAIT - 2; i < WORK + WAIT; i++) {
+        fd[i] = start("/v1/completions", body);
+        wait_for(i + 1);
+    }
     expect_error("/v1/completions", TEXT "}", 503, "unavailable_error", says);
     assert_non_null(strstr(reply, "Retry-After: 1\r\n"));
     fr_pool_release(engine->pool);
-    assert_int_equal(finish(three), 503);
-    assert_non_null(strstr(reply, says));
-    for (int i = 0; i < WORK + WAIT - 2; i++)
+    for (int i = 0; i < WORK + WAIT; i++)
         assert_int_equal(finish(fd[i]), 200);
     assert_true(fr_scheduler_idle(server.scheduler, 30));
-    assert_int_equal(n_cancelled(), before + 2);
     assert_int_equal(ask("POST", "/v1/completions", TEXT "}"), 200);
+}
+
+// One request takes all there is. The next two are taken: one beyond that, one instead of the whole
+// request, whose answers all end.
+static void a_request_that_fills_the_queue_gives_way(void **state) {
+    (void)state;
+    enum { ALL = 10 };
+    const char *const says = "too many requests wait; try again";
+    for (int streams = 0; streams < 2; streams++) {
+        int one[2];
+        assert_true(fr_scheduler_idle(server.scheduler, 30));
+        fr_pool_hold(engine->pool); // nothing gets on
+        const int all = start("/v1/completions",
+                              streams ? TEXT ",\"n\":10,\"stream\":true}" : TEXT ",\"n\":10}");
+        wait_for(ALL);
+        one[0] = start("/v1/completions", TEXT "}");
+        wait_for(ALL + 1);
+        one[1] = start("/v1/completions", TEXT "}");
+        wait_for(ALL + 2);
+        fr_pool_release(engine->pool);
+        assert_int_equal(finish(all), streams ? 200 : 503);
+        assert_non_null(strstr(reply, says));
+        if (streams)
+            assert_non_null(strstr(reply, "\"code\":503"));
+        else
+            assert_non_null(strstr(reply, "Retry-After: 1\r\n"));
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(finish(one[i]), 200);
+    }
+    assert_true(fr_scheduler_idle(server.scheduler, 30));
 }
 
 int main(void) {
@@ -216,6 +245,7 @@ int main(void) {
                                        cmocka_unit_test(a_body_is_not_waited_for_in_vain),
                                        cmocka_unit_test(what_is_no_http_ends_alone),
                                        cmocka_unit_test(who_hangs_up_is_forgotten),
-                                       cmocka_unit_test(who_finds_the_queue_full_comes_again)};
+                                       cmocka_unit_test(who_finds_the_queue_full_comes_again),
+                                       cmocka_unit_test(a_request_that_fills_the_queue_gives_way)};
     return cmocka_run_group_tests_name("serve/refusals", tests, open_world, close_world);
 }

@@ -293,7 +293,7 @@ static world *of_act;
 static void cancel_the_reader(void *user) {
     (void)user;
     const asked *reader = &all[0];
-    if (reader->job.n_read > 0) fr_scheduler_cancel(of_act->scheduler, &all[0].job);
+    if (reader->job.at == FR_JOB_PLACED) fr_scheduler_cancel(of_act->scheduler, &all[0].job);
 }
 
 // Two wait for the first; when it is broken off both go on, and neither waits for the other.

@@ -54,7 +54,7 @@ function showPicture() {
 function showNumbers(now, d) {
   const idle = !now.running, last = now.passes.last;
   const set = (id, text) => { $(id).textContent = text; };
-  set("live-users", now.running + " of " + now.most + (now.waiting ? " · " + now.waiting + " wait" : ""));
+  set("live-users", now.running + " of " + now.most + (now.paused ? " · " + now.paused + " paused" : "") + (now.waiting ? " · " + now.waiting + " wait" : ""));
   set("live-rate", d && !idle ? short(d.rate) : "–");
   set("live-rows", idle || !d || !d.rows ? "–" : short(d.rows));
   set("live-tokens", idle || !d || !d.rows ? "–" : d.tokens.toFixed(2));

@@ -9,7 +9,7 @@ static fr_client *find(fr_clients *c, const char *name) {
     for (fr_client **at = &c->first; *at;) {
         fr_client *client = *at;
         if (!strcmp(client->name, name)) return client;
-        if (client->n_jobs || client->n_runs || client->recent) {
+        if (client->n_there || client->recent) {
             at = &client->next;
             continue;
         }

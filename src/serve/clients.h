@@ -8,7 +8,8 @@ enum { FR_CLIENTS_LATE = 4096 }; // tokens of all clients until what each had co
 
 typedef struct fr_client {
     struct fr_client *next;
-    int n_jobs;   // that have not ended; without those that were refused
+    int n_there;  // jobs that have not ended
+    int n_jobs;   // of these, without those that were refused
     int n_runs;   // that have a place
     int64_t turn; // the step in which one of them last had a place
     int recent;   // tokens that it had read and written of late

@@ -109,6 +109,7 @@ static void enter(fr_scheduler *s, fr_client *client, fr_job *first, int n) {
     s->n_jobs += n;
     s->n_at[FR_JOB_QUEUED] += n;
     client->n_jobs += n;
+    client->n_there += n;
 }
 
 fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *first) {
@@ -173,6 +174,7 @@ static void end(fr_scheduler *s, fr_job *job, fr_job_end end, const fr_stats *st
     fr_bundle *b = job->bundle;
     unlink_job(s, job);
     b->n_jobs--;
+    b->client->n_there--;
     b->n_runs -= job->at == FR_JOB_PLACED;
     b->client->n_runs -= job->at == FR_JOB_PLACED;
     if (!b->refused) {

@@ -82,13 +82,20 @@ static fr_status take_slot(fr_scheduler *s, fr_slot **slot, const fr_job *job, f
     return FR_OK;
 }
 
-// The paused one that has least to read again; NULL: none can be set aside.
+// Of two paused ones the one to set aside: that has least to read again, and rather one that has read
+// its prompt, so that all prompts are read in the end.
+static bool is_cheaper(const fr_run *r, const fr_run *than) {
+    const bool writes = r->job->n_tokens > 0, other = than->job->n_tokens > 0;
+    return writes != other ? writes : r->known < than->known;
+}
+
+// NULL: none can be set aside.
 static fr_run *cheapest(fr_scheduler *s) {
     fr_run *least = NULL;
     for (int i = 0; i < FR_SLOTS_MOST; i++) {
         fr_run *r = &s->run[i];
         if (!r->job || r->job->at != FR_JOB_PAUSED || !fr_run_can_be_set_aside(r)) continue;
-        if (!least || r->known < least->known) least = r;
+        if (!least || is_cheaper(r, least)) least = r;
     }
     return least;
 }
@@ -297,7 +304,9 @@ void fr_runs_step(fr_scheduler *s) {
     stop_some(s);
     fr_turns_order(s);
     fr_group_step(s->slots.group);
+    pthread_mutex_lock(&s->lock);
     s->n_steps++;
+    pthread_mutex_unlock(&s->lock);
     s->step_tokens = 0;
     for (int i = 0; i < FR_SLOTS_MOST; i++)
         if (fr_run_is_placed(&s->run[i])) tell(s, &s->run[i]);

@@ -27,8 +27,7 @@ struct fr_scheduler {
     int n_ctx;                 // of a context
     fr_slots slots;            // of the thread alone, as is all up to `thread`
     fr_run run[FR_SLOTS_MOST]; // one for each context
-    int64_t n_steps;
-    uint64_t n_rounds; // of dealing out places
+    uint64_t n_rounds;         // of dealing out places
     // The steps from which on one that was set aside, and a new one that needs the context of another
     // one of its client, may take the place of one at work.
     int64_t again_from, new_from;
@@ -42,6 +41,7 @@ struct fr_scheduler {
     int n_at[FR_JOB_PLACES];
     fr_clients clients;
     uint64_t n_submitted;
+    int64_t n_steps; // the thread alone counts them
     bool draining, cancels, ends;
     fr_counters counters;
     fr_context_state context[FR_SLOTS_MOST]; // [n_contexts] as they were told

@@ -3,9 +3,10 @@
 #include "serve/schedule.h"
 
 enum {
-    TURN = 32,         // passes that a job has before another one of an equal claim gets its place
-    SHORT_TURN = 8,    // ... one that never had a place
-    LONG = 128,        // ... in all, if another one of its client names its context
+    TURN = 32,      // passes that a job has before another one of an equal claim gets its place
+    SHORT_TURN = 8, // ... one that never had a place
+    LONG = 128,     // ... in all, if another one of its client names its context
+    READ_SOON = 32, // tokens of its text for each of which it has one more, if that is read again
     WORTH_WAITING = 16 // tokens
 };
 
@@ -79,21 +80,34 @@ static bool finds_reader(fr_scheduler *s, fr_job *job) {
 
 // ---------------------------------------------------------------- who gives way
 
-// Whether a job that never had a place takes over the one of another. Among those of a client it does
+static bool needs_context(const fr_scheduler *s, const fr_job *job) {
+    return !fr_has_context(job) && !fr_slots_have_room(&s->slots);
+}
+
+// Whether its context may be lost: it has been of use for as long as reading it again may take.
+static bool can_be_spared(const fr_run *r) {
+    const fr_job *job = r->job;
+    const int n = job->request->n_prompt + job->n_tokens;
+    return job->n_tokens && r->known + 1 >= n && job->turn >= SHORT_TURN + n / READ_SOON;
+}
+
+// Whether a job that never had a place takes over that of another. Among those of a client it does
 // not take contexts faster than what it takes from them is read again.
-static bool comes_in(const fr_scheduler *s, const fr_job *at_work, const fr_job *job, bool one) {
-    if (at_work->turn < SHORT_TURN) return false;
-    if (!one) return true;
-    if (fr_slots_is_taken(&s->slots, job->drafter, job->slot)) return at_work->passes >= LONG;
-    return fr_slots_have_room(&s->slots) || s->n_steps >= s->new_from;
+static bool comes_in(const fr_scheduler *s, const fr_run *at_work, const fr_job *job, bool one) {
+    if (at_work->job->turn < SHORT_TURN) return false;
+    if (one && fr_slots_is_taken(&s->slots, job->drafter, job->slot))
+        return at_work->job->passes >= LONG;
+    return !one || !needs_context(s, job) || s->n_steps >= s->new_from;
 }
 
 // Whether the job at work has had its turn, as another one of an equal claim sees it. Who had turns
 // before waits for those who have no token yet.
-static bool had_its_turn(const fr_scheduler *s, const fr_job *at_work, const fr_job *job,
+static bool had_its_turn(const fr_scheduler *s, const fr_run *at_work, const fr_job *job,
                          bool one) {
+    const bool loses = needs_context(s, job) && !s->n_at[FR_JOB_PAUSED]; // its context
+    if (loses && !can_be_spared(at_work)) return false;
     if (job->at == FR_JOB_QUEUED) return comes_in(s, at_work, job, one);
-    if (at_work->turn < TURN || !at_work->n_tokens) return false;
+    if (at_work->job->turn < TURN || !at_work->job->n_tokens) return false;
     return job->at == FR_JOB_PAUSED || s->n_steps >= s->again_from;
 }
 
@@ -103,18 +117,18 @@ static bool gives_way(const fr_scheduler *s, const fr_run *r, const fr_job *job)
     const int has = one ? p->n_runs : p->client->n_runs,
               other = one ? q->n_runs : q->client->n_runs;
     if (p == q || has <= other) return false;
-    return has > other + 1 || had_its_turn(s, r->job, job, one);
+    return has > other + 1 || had_its_turn(s, r, job, one);
 }
 
 // Of those that give way, the one of the client with most places, of its request with most; there the
 // one that has the least to read again, if its context is needed, else that had most passes.
 static fr_run *gives_place(fr_scheduler *s, const fr_job *job) {
-    const bool needs_context = !fr_has_context(job) && !fr_slots_have_room(&s->slots);
+    const bool short_of = needs_context(s, job);
     fr_run *best = NULL;
     for (int i = 0; i < FR_SLOTS_MOST; i++) {
         fr_run *r = &s->run[i];
         if (!fr_run_is_placed(r) || !gives_way(s, r, job)) continue;
-        if (needs_context && !fr_run_can_be_set_aside(r)) continue;
+        if (short_of && !fr_run_can_be_set_aside(r)) continue;
         const fr_bundle *b = r->job->bundle, *of = best ? best->job->bundle : NULL;
         bool better = !best;
         if (best && b->client->n_runs != of->client->n_runs)
@@ -122,7 +136,7 @@ static fr_run *gives_place(fr_scheduler *s, const fr_job *job) {
         else if (best && b->n_runs != of->n_runs)
             better = b->n_runs > of->n_runs;
         else if (best)
-            better = needs_context ? r->known < best->known : r->job->passes > best->job->passes;
+            better = short_of ? r->known < best->known : r->job->passes > best->job->passes;
         if (better) best = r;
     }
     return best;

@@ -82,7 +82,8 @@ bool is_right(const world *w, const asked *a) {
     }
     bool same = job->n_tokens <= r->n_tokens && (!whole || job->n_tokens == r->n_tokens) &&
                 job->text.n <= r->text_bytes && (!whole || job->text.n == r->text_bytes);
-    same = same && !memcmp(job->tokens, r->tokens, sizeof *r->tokens * (size_t)job->n_tokens);
+    if (job->n_tokens)
+        same = same && !memcmp(job->tokens, r->tokens, sizeof *r->tokens * (size_t)job->n_tokens);
     if (whole && job->text.n) same = same && !memcmp(job->text.data, r->text, r->text_bytes);
     for (int i = 0; same && a->request.logprobs && i < job->n_tokens; i++)
         same = !memcmp(&job->logprobs[i], r->logprobs[i], sizeof *job->logprobs);

@@ -83,7 +83,7 @@ def all_have_come(server, asked):
     there = 0
     while there < len(asked):  # whoever is answered
         look = json.loads(server.ask("GET", "/activity")[1])
-        there = look["running"] + look["waiting"] + sum(a.done() for a in asked)
+        there = look["running"] + look["paused"] + look["waiting"] + sum(a.done() for a in asked)
 
 
 def a_second_signal_does_not_wait():

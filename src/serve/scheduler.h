@@ -8,7 +8,7 @@
 // fewest, of those the one that had none for longest; among the requests of a client by the same
 // rule, so that many choices count as one request; within a request in order. A client, or a
 // request, gives a place up at once to another one that would still have fewer. Where both would
-// have as many they take turns: the one at work has had 8 passes where the other one is new, 32
+// have as many they take turns: the one at work has had 4 passes where the other one is new, 32
 // where it had places before (and the one at work has a token by now). A new one counts as having
 // waited 128 passes, so most answers are short of ever waiting and all get on. Passes and not
 // seconds, so that what happens does not depend on the machine: 32 are a third of a second with a

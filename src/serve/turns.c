@@ -4,7 +4,7 @@
 
 enum {
     TURN = 32,      // passes that a job has before another one of an equal claim gets its place
-    SHORT_TURN = 8, // ... one that never had a place
+    SHORT_TURN = 4, // ... one that never had a place
     LONG = 128,     // ... in all, if another one of its client names its context
     READ_SOON = 32, // tokens of its text for each of which it has one more, if that is read again
     WORTH_WAITING = 16 // tokens

@@ -388,6 +388,7 @@ static void close_ends_what_is_paused(void **state) {
 // Scores, stop strings, penalties and pieces go on where they were.
 static void what_was_set_aside_goes_on_as_it_was(void **state) {
     (void)state;
+    static const char *const stop[] = {"\x01zz", "qqqq", NULL};
     world w;
     unsigned seed = 5;
     open_plain(&w, 1, 0, 8);
@@ -401,7 +402,7 @@ static void what_was_set_aside_goes_on_as_it_was(void **state) {
         a->request.ignore_eos = true;
         a->request.logprobs = true;
         a->request.prompt_logprobs = i % 2;
-        a->request.stop = i < 4 ? NULL : (const char *const[]){"\x01zz", "qqqq", NULL};
+        a->request.stop = i < 4 ? NULL : stop;
         a->job.slot = -1;
         a->job.client = names[i % 3];
         a->job.keep_pieces = true;

@@ -8,8 +8,10 @@
 // fewest, of those the one that had none for longest; among the requests of a client by the same
 // rule, so that many choices count as one request; within a request in order. A client, or a
 // request, gives a place up at once to another one that would still have fewer. Where both would
-// have as many they take turns: the one at work has had 4 passes where the other one is new, 32
-// where it had places before (and the one at work has a token by now). A new one counts as having
+// have as many they take turns: the one at work has had 4 passes where the other one is new (of
+// the same client: and 32 in all, so that short ones come to their ends one after the other), 32
+// where it had places before (and the one at work has a token by now; of the same client: and as
+// many as in all its turns before, so that many long ones do not all end at the same time). A new one counts as having
 // waited 128 passes, so most answers are short of ever waiting and all get on. Passes and not
 // seconds, so that what happens does not depend on the machine: 32 are a third of a second with a
 // small model, some seconds with a large one, whose prompts take as much longer.

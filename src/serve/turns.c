@@ -91,23 +91,28 @@ static bool can_be_spared(const fr_run *r) {
     return job->n_tokens && r->known + 1 >= n && job->turn >= SHORT_TURN + n / READ_SOON;
 }
 
-// Whether a job that never had a place takes over that of another. Among those of a client it does
-// not take contexts faster than what it takes from them is read again.
+// Whether a job that never had a place takes over that of another. Among those of a client short ones
+// are not disturbed, so that many come to their ends one after the other, and contexts are not taken
+// faster than what that takes from them is read again.
 static bool comes_in(const fr_scheduler *s, const fr_run *at_work, const fr_job *job, bool one) {
     if (at_work->job->turn < SHORT_TURN) return false;
+    if (one && at_work->job->passes < TURN) return false;
     if (one && fr_slots_is_taken(&s->slots, job->drafter, job->slot))
         return at_work->job->passes >= LONG;
     return !one || !needs_context(s, job) || s->n_steps >= s->new_from;
 }
 
 // Whether the job at work has had its turn, as another one of an equal claim sees it. Who had turns
-// before waits for those who have no token yet.
+// before waits for those who have no token yet. Within a client each turn is as long as all before:
+// of many long answers not all come to their ends at the same time.
 static bool had_its_turn(const fr_scheduler *s, const fr_run *at_work, const fr_job *job,
                          bool one) {
     const bool loses = needs_context(s, job) && !s->n_at[FR_JOB_PAUSED]; // its context
     if (loses && !can_be_spared(at_work)) return false;
     if (job->at == FR_JOB_QUEUED) return comes_in(s, at_work, job, one);
-    if (at_work->job->turn < TURN || !at_work->job->n_tokens) return false;
+    const int before = at_work->job->passes - at_work->job->turn;
+    const int turn = one && before > TURN ? before : TURN;
+    if (at_work->job->turn < turn || !at_work->job->n_tokens) return false;
     return job->at == FR_JOB_PAUSED || s->n_steps >= s->again_from;
 }
 

@@ -153,11 +153,18 @@ static fr_run *in_named(fr_scheduler *s, const fr_job *job) {
     return &s->run[job->slot];
 }
 
+// Whether it leaves the place to one that need not read again what it has written. Not where its client
+// has no place at all.
+static bool stays_aside(const fr_scheduler *s, const fr_job *job) {
+    return job->at == FR_JOB_ASIDE && s->n_steps < s->again_from && s->n_at[FR_JOB_PAUSED] &&
+           job->bundle->client->n_runs;
+}
+
 // Makes a place free, where one is not or the context that the job asks for is not. False: the job
 // waits on.
 static bool clear(fr_scheduler *s, const fr_job *job) {
     fr_run *named = in_named(s, job), *gives = NULL;
-    if (named && !fr_run_can_be_set_aside(named)) return false;
+    if (stays_aside(s, job) || (named && !fr_run_can_be_set_aside(named))) return false;
     if (named && fr_run_is_placed(named)) {
         if (!gives_way(s, named, job)) return false;
         gives = named;

@@ -229,13 +229,11 @@ void fr_lines_close(fr_lines *l) {
     free(l);
 }
 
-static fr_line read_edited(fr_lines *l, const char **text, size_t *bytes) {
+static fr_line take_edited(fr_lines *l, const char **text, size_t *bytes) {
     HistEvent event;
     int n = 0;
     errno = 0;
-    tell_terminal(l, ask_marks);
     const char *line = el_gets(l->editor, &n);
-    tell_terminal(l, drop_marks);
     clearerr(stdout); // an interrupt may have cut a prompt short
     if (fr_cmd_interrupted()) return FR_LINE_INTERRUPTED;
     if (!line || n <= 0) return FR_LINE_END;
@@ -244,6 +242,13 @@ static fr_line read_edited(fr_lines *l, const char **text, size_t *bytes) {
     if (*bytes) history(l->history, &event, H_ENTER, line);
     if (*bytes && l->path[0]) keep_line(l, line);
     return FR_LINE_TEXT;
+}
+
+static fr_line read_edited(fr_lines *l, const char **text, size_t *bytes) {
+    tell_terminal(l, ask_marks);
+    const fr_line said = take_edited(l, text, bytes);
+    tell_terminal(l, drop_marks);
+    return said;
 }
 
 static fr_line read_line(fr_lines *l, const char **text, size_t *bytes, fr_error *err) {

@@ -202,7 +202,7 @@ def preparing(server, n):
 
 
 def long_texts_do_not_hold_a_server_that_ends():
-    server = Server("--drain", "0.5")
+    server = Server("--drain", "0.5", "--body-memory", "4096")
     asked = preparing(server, 3)
     server.process.terminate()
     assert server.process.wait(600) == 0
@@ -213,7 +213,7 @@ def long_texts_do_not_hold_a_server_that_ends():
 
 def long_texts_of_who_has_gone_are_left(right):
     reads, writes = os.pipe()
-    server = Server(stderr=writes)
+    server = Server("--body-memory", "4096", stderr=writes)
     os.close(writes)
     asked = preparing(server, 3)
     for one in asked:

@@ -94,7 +94,8 @@ static unsigned char take_paste(EditLine *editor, int key) {
 
 static void expect_pastes(fr_lines *l) {
     const char *terminal = getenv("TERM");
-    el_set(l->editor, EL_ADDFN, "forerun-paste", "Take what is pasted", take_paste);
+    // libedit keeps copies of narrow names for good.
+    el_wset(l->editor, EL_ADDFN, L"forerun-paste", L"Take what is pasted", take_paste);
     el_set(l->editor, EL_BIND, paste_begins, "forerun-paste", NULL);
     l->pastes = terminal && strcmp(terminal, "dumb") != 0;
 }

@@ -52,6 +52,11 @@ static void add_matrix(maker *m, const char *name, int64_t k, int64_t rows, floa
     add_tensor(m, name, m->o.type, 2, k, rows, 0, gain / (float)sqrt((double)k));
 }
 
+// Whether a sublayer adds nothing; those beyond the mask do.
+static bool is_left_out(const fr_tiny_options *o, int sublayer) {
+    return sublayer < 32 && o->identity >> sublayer & 1;
+}
+
 static void add_norm(maker *m, const char *name, int64_t n) {
     add_tensor(m, name, FR_TYPE_F32, 1, n, 1, 1, 0.1f);
 }
@@ -86,7 +91,7 @@ static void add_attention(maker *m, int layer) {
         add_norm(m, NAME("attn_q_norm.weight"), o->head_dim);
         add_norm(m, NAME("attn_k_norm.weight"), o->head_dim);
     }
-    add_matrix(m, NAME("attn_output.weight"), nq, o->d, o->identity >> 2 * layer & 1 ? 0 : 1.5f);
+    add_matrix(m, NAME("attn_output.weight"), nq, o->d, is_left_out(o, 2 * layer) ? 0 : 1.5f);
     if (is(m, "gemma3")) add_norm(m, NAME("post_attention_norm.weight"), o->d);
 }
 
@@ -100,8 +105,7 @@ static void add_ffn(maker *m, int layer) {
         add_matrix(m, NAME("ffn_gate.weight"), o->d, o->d_ff, 1.5f);
         add_matrix(m, NAME("ffn_up.weight"), o->d, o->d_ff, 1.5f);
     }
-    add_matrix(m, NAME("ffn_down.weight"), o->d_ff, o->d,
-               o->identity >> (2 * layer + 1) & 1 ? 0 : 1.5f);
+    add_matrix(m, NAME("ffn_down.weight"), o->d_ff, o->d, is_left_out(o, 2 * layer + 1) ? 0 : 1.5f);
     if (is(m, "gemma3")) add_norm(m, NAME("post_ffw_norm.weight"), o->d);
 }
 #undef NAME

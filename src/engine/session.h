@@ -4,7 +4,6 @@
 #include "decode/group.h"
 #include "draft/kit/draft_batch.h"
 #include "draft/shared/config.h"
-#include "engine/at_work.h"
 #include "engine/engine.h"
 #include "text/stop.h"
 #include "text/stream.h"
@@ -31,6 +30,14 @@ typedef struct fr_generation {
     double seconds;         // of the steps so far, without those that read the prompt
     char *filtered, *clean; // room for one piece at either stage
 } fr_generation;
+
+// A call that may call the user's `stream`. What that calls back is refused (FR_EARG), and a close
+// waits for the call's end.
+typedef struct fr_at_work {
+    bool inside; // such a call
+    int holds;   // calls made of several such, which need the session until their own end
+    bool closed; // meanwhile: it is freed when the outermost call ends
+} fr_at_work;
 
 struct fr_session {
     fr_engine *engine; // which it keeps open

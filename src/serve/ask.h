@@ -45,7 +45,7 @@ typedef struct fr_ask {
     fr_choice *choice; // [n]
     int n;
     bool submitted;
-    char address[FR_CLIENT_NAME]; // of who asks
+    char address[FR_CLIENT_NAME]; // the client's
     char id[40];
     const char *tag; // of the id, behind what all ids of its kind begin with
     time_t created;

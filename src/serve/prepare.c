@@ -7,32 +7,25 @@ static bool is_wanted(void *exchange) {
     return fr_exchange_is_wanted(exchange);
 }
 
-static bool prepare(const fr_server *s, fr_exchange *x, const fr_preparation *what) {
+static bool prepare(const fr_server *s, fr_exchange *x, fr_preparation what) {
     fr_error err = {0};
-    if (!fr_preparer_run(s->preparer, what, &err)) return true;
+    what.bytes = fr_exchange_bytes(x);
+    what.is_wanted = is_wanted;
+    what.asker = x;
+    if (!fr_preparer_run(s->preparer, &what, &err)) return true;
     fr_reply_fault(x, &err);
     return false;
 }
 
 bool fr_prepare(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *user) {
-    return prepare(s, x,
-                   &(fr_preparation){.run = run,
-                                     .user = user,
-                                     .bytes = fr_exchange_bytes(x),
-                                     .is_wanted = is_wanted,
-                                     .asker = x,
-                                     .timeout = s->timeout,
-                                     .waited = fr_exchange_waited(x)});
+    return prepare(
+        s, x,
+        (fr_preparation){
+            .run = run, .user = user, .timeout = s->timeout, .waited = fr_exchange_waited(x)});
 }
 
 bool fr_prepare_end(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *user) {
-    return prepare(s, x,
-                   &(fr_preparation){.run = run,
-                                     .user = user,
-                                     .bytes = fr_exchange_bytes(x),
-                                     .is_wanted = is_wanted,
-                                     .asker = x,
-                                     .ends = true});
+    return prepare(s, x, (fr_preparation){.run = run, .user = user, .ends = true});
 }
 
 // Parses the body, which is gone then. bytes, passing: of memory (fr_exchange_hold).

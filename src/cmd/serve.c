@@ -431,7 +431,7 @@ static const fr_option access_options[] = {
     {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
     {"allow-host",   0,   FR_OPT_STRING, AT(allow_host),   "NAME,...", NULL, "without keys those of --host", "names by which a request may call this server, besides localhost and addresses; '*' is any; with keys any unless this is given", 0, 0, NULL},
     {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "origins whose pages may send requests from a browser; '*' is all, 'localhost' this machine's on any port", 0, 0, NULL},
-    {"forwarded-from", 0, FR_OPT_STRING, AT(forwarded_from), "LIST", NULL, NULL, "proxies whose X-Forwarded-For tells who asks, as addresses and networks (10.0.0.0/8) with commas: clients without a key share the server by address", 0, 0, NULL},
+    {"forwarded-from", 0, FR_OPT_STRING, AT(forwarded_from), "LIST", NULL, NULL, "proxies whose X-Forwarded-For names the client, as addresses and networks (10.0.0.0/8) with commas: clients share the server by key, then by address", 0, 0, NULL},
     {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that, one that the server waits for is closed", 1, 65000, NULL},
     {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many as --connections", 0, 65000, NULL},
     {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds in which a connection must begin a request, and again for the rest of it, with a second more for each 10 KB of body, or 100 KB after its first megabyte", 0.1, 1e6, NULL},

@@ -112,7 +112,7 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
         open_answer(ask, c);
         c->job = (fr_job){.request = &c->request,
                           .owner = key,
-                          .client = key ? key : ask->address,
+                          .client = ask->address,
                           .drafter = drafter_of(ask->server, r->drafter),
                           .slot = i % r->n ? -1 : r->id_slot, // as in llama-server
                           .forget = !r->cache_prompt,

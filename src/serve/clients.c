@@ -1,14 +1,14 @@
-// clients.c — a list by name. A client without jobs is forgotten once what it had of late is.
+// clients.c — a list by owner and name. A client without jobs is forgotten once what it had of late is.
 #include "serve/clients.h"
 #include "base/alloc.h"
 #include <stdbool.h>
 #include <string.h>
 
-// Drops those of whom there is nothing to know. A new one looks through the list anyway.
-static fr_client *find(fr_clients *c, const char *name) {
+// Drops those of which there is nothing to know. What an owner has is at least what its clients have
+// together, so it does not go before them.
+static void forget_some(fr_clients *c) {
     for (fr_client **at = &c->first; *at;) {
         fr_client *client = *at;
-        if (!strcmp(client->name, name)) return client;
         if (client->n_there || client->recent) {
             at = &client->next;
             continue;
@@ -16,23 +16,56 @@ static fr_client *find(fr_clients *c, const char *name) {
         *at = client->next;
         fr_free(client);
     }
-    return NULL;
 }
 
-fr_client *fr_clients_enter(fr_clients *c, const char *name, int64_t turn) {
+static fr_client *find(const fr_clients *c, const fr_client *owner, const char *name) {
+    fr_client *client = c->first;
+    while (client && (client->owner != owner || strcmp(client->name, name)))
+        client = client->next;
+    return client;
+}
+
+static fr_client *enter(fr_clients *c, fr_client *owner, const char *name, int64_t turn) {
     if (!name) name = "";
-    fr_client *client = find(c, name);
+    fr_client *client = find(c, owner, name);
     const size_t bytes = strlen(name) + 1;
     if (client) return client;
     if (!(client = fr_alloc_zero(sizeof *client + bytes))) return NULL;
     memcpy(client->name, name, bytes);
-    client->turn = turn;
+    client->share = (fr_share){.of = owner ? &owner->share : NULL, .turn = turn};
+    client->owner = owner;
     client->next = c->first;
     return c->first = client;
 }
 
+fr_client *fr_clients_enter(fr_clients *c, const char *owner, const char *name, int64_t turn) {
+    forget_some(c);
+    fr_client *of = enter(c, NULL, owner, turn);
+    return of ? enter(c, of, name, turn) : NULL;
+}
+
+void fr_client_count(fr_client *client, int there, int jobs) {
+    for (; client; client = client->owner) {
+        client->n_there += there;
+        client->n_jobs += jobs;
+    }
+}
+
+void fr_shares_part(const fr_share **a, const fr_share **b) {
+    for (; (*a)->of != (*b)->of; *b = (*b)->of)
+        *a = (*a)->of;
+}
+
+void fr_share_place(fr_share *share, int places, int64_t step) {
+    for (; share; share = share->of) {
+        share->n_runs += places;
+        if (places) share->turn = step;
+    }
+}
+
 void fr_clients_serve(fr_clients *c, fr_client *client, int tokens) {
-    client->recent += tokens;
+    for (; client; client = client->owner)
+        client->recent += tokens;
     c->tokens += tokens;
     if (c->tokens < FR_CLIENTS_LATE) return;
     c->tokens = 0;
@@ -41,13 +74,15 @@ void fr_clients_serve(fr_clients *c, fr_client *client, int tokens) {
 }
 
 int fr_client_waits(const fr_client *client) {
-    return client->n_jobs > client->n_runs ? client->n_jobs - client->n_runs : 0;
+    const int n = client->n_jobs - client->share.n_runs;
+    return n > 0 ? n : 0;
 }
 
-fr_client *fr_clients_longest(const fr_clients *c) {
-    fr_client *longest = c->first;
+fr_client *fr_clients_longest(const fr_clients *c, const fr_client *owner) {
+    fr_client *longest = NULL;
     for (fr_client *at = c->first; at; at = at->next)
-        if (fr_client_waits(at) > fr_client_waits(longest)) longest = at;
+        if (at->owner == owner && (!longest || fr_client_waits(at) > fr_client_waits(longest)))
+            longest = at;
     return longest;
 }
 

@@ -7,6 +7,7 @@
 #define FR_SERVE_JOB_H
 #include "base/buffer.h"
 #include "forerun.h"
+#include "serve/clients.h"
 #include <pthread.h>
 
 typedef enum fr_job_state { FR_JOB_WAITS, FR_JOB_READS, FR_JOB_WRITES, FR_JOB_ENDED } fr_job_state;
@@ -35,12 +36,11 @@ typedef enum fr_job_at { // for the scheduler (schedule.h)
     FR_JOB_PLACES
 } fr_job_at;
 
-struct fr_client;
 typedef struct fr_bundle { // the jobs of one request
-    struct fr_client *client;
-    int n_jobs, n_runs; // that have not ended; that have a place
-    int64_t turn;       // the step in which one of them last had a place
-    bool refused;       // all of them end as that
+    fr_client *client;
+    fr_share share; // of what the client has
+    int n_jobs;     // that have not ended
+    bool refused;   // all of them end as that
 } fr_bundle;
 
 typedef struct fr_job {
@@ -48,12 +48,13 @@ typedef struct fr_job {
     const fr_request *request; // its stream and user are the scheduler's
     const char *owner;         // contexts are shared among jobs of one owner only; NULL is one too;
                                // it stays in place as long as the scheduler
-    const char *client;        // places and the queue are shared among clients; NULL is one too
-    int drafter;               // which of the scheduler's
-    int slot;                  // where it should run; -1: anywhere
-    bool forget;               // reuses no context, though it leaves one
-    bool keep_pieces;          // `pieces` are wanted
-    double timeout;            // seconds from submitting on; 0: none
+    const char *client; // of the owner; NULL is one too. Places and the queue are shared among
+                        // owners, then among the clients of one
+    int drafter;        // which of the scheduler's
+    int slot;           // where it should run; -1: anywhere
+    bool forget;        // reuses no context, though it leaves one
+    bool keep_pieces;   // `pieces` are wanted
+    double timeout;     // seconds from submitting on; 0: none
     // The text ends (FR_JOB_LENGTH) at a line behind the first that is indented by less than so
     // many blanks, of which it keeps the indentation; and, so many seconds (0: never) behind its
     // first token, where it has a line break.

@@ -29,33 +29,46 @@ static fr_job *newest(const fr_scheduler *s, const fr_client *client, uint64_t l
 }
 
 static int waits_of(const fr_bundle *b) {
-    return b->n_jobs - b->n_runs;
+    return b->n_jobs - b->share.n_runs;
 }
 
 static void refuse(fr_scheduler *s, fr_bundle *b) {
     b->refused = true;
     s->n_jobs -= b->n_jobs;
-    b->client->n_jobs -= b->n_jobs;
+    fr_client_count(b->client, 0, -b->n_jobs);
 }
 
-// Whether `need` places are had if the client, which has most, gives up whole requests, the newest
-// first, as long as it has more than the other one will have, `others`. Then it does.
-static bool push_out(fr_scheduler *s, fr_client *client, int need, int others) {
+// Whether `need` places are had if the client gives up whole requests, the newest first, as long as
+// it, or its owner, has more than `others`: `waits`, before that. Then it does.
+static bool give_up(fr_scheduler *s, fr_client *client, int need, int waits, int others) {
     for (int pass = 0; pass < 2; pass++) { // looks, then does it
         uint64_t limit = UINT64_MAX;
-        int freed = 0, waits = fr_client_waits(client);
+        int freed = 0, left = waits;
         for (const fr_bundle *done = NULL; freed < need;) {
             fr_job *job = newest(s, client, limit);
-            if (!job || waits <= others) return false;
+            if (!job || left <= others) return false;
             limit = job->number;
             if (job->bundle == done) continue; // the jobs of a request came together
             done = job->bundle;
-            waits -= waits_of(done);
+            left -= waits_of(done);
             freed += done->n_jobs;
             if (pass) refuse(s, job->bundle);
         }
     }
     return true;
+}
+
+// Whether another one makes room for n more of the client: of the owner that has most in the queue
+// the client that has most, or such a one of its own owner.
+static bool push_out(fr_scheduler *s, const fr_client *client, int need, int n) {
+    const fr_client *owner = fr_clients_longest(&s->clients, NULL);
+    fr_client *longest = fr_clients_longest(&s->clients, owner);
+    if (owner != client->owner && longest &&
+        give_up(s, longest, need, fr_client_waits(owner), fr_client_waits(client->owner) + n))
+        return true;
+    longest = fr_clients_longest(&s->clients, client->owner);
+    return longest != client &&
+           give_up(s, longest, need, fr_client_waits(longest), fr_client_waits(client) + n);
 }
 
 // A request that fills most of the queue by itself; NULL: the client has none.
@@ -72,10 +85,9 @@ static fr_bundle *large_one(const fr_scheduler *s, const fr_client *client) {
 static bool make_room(fr_scheduler *s, fr_client *client, int n) {
     const int need = s->n_jobs + n - fr_scheduler_room(s), waits = fr_client_waits(client);
     const int reserve = s->n_queue / RESERVE;
-    fr_client *longest = fr_clients_longest(&s->clients);
     fr_bundle *large = large_one(s, client);
     if (need <= 0 || (need <= reserve && (!waits || large))) return true;
-    if (longest != client && push_out(s, longest, need, waits + n)) return true;
+    if (push_out(s, client, need, n)) return true;
     if (!large || waits_of(large) <= n || large->n_jobs < need) return false;
     refuse(s, large);
     return true;
@@ -96,7 +108,8 @@ static bool has_room_for_named(const fr_scheduler *s, const fr_client *client,
 }
 
 static void enter(fr_scheduler *s, fr_client *client, fr_job *first, int n) {
-    first->own = (fr_bundle){.client = client, .n_jobs = n, .turn = s->n_steps - HEAD_START};
+    first->own = (fr_bundle){.client = client, .n_jobs = n};
+    first->own.share = (fr_share){.of = &client->share, .turn = s->n_steps - HEAD_START};
     for (fr_job *job = first; job; job = job->next) {
         fr_job_enter(job);
         job->bundle = &first->own;
@@ -108,15 +121,15 @@ static void enter(fr_scheduler *s, fr_client *client, fr_job *first, int n) {
     }
     s->n_jobs += n;
     s->n_at[FR_JOB_QUEUED] += n;
-    client->n_jobs += n;
-    client->n_there += n;
+    fr_client_count(client, n, n);
 }
 
 fr_submitted fr_scheduler_submit(fr_scheduler *s, fr_job *first) {
     const int n = length_of(first);
     fr_submitted said = FR_QUEUE_FULL;
     pthread_mutex_lock(&s->lock);
-    fr_client *client = fr_clients_enter(&s->clients, first->client, s->n_steps - HEAD_START);
+    fr_client *client =
+        fr_clients_enter(&s->clients, first->owner, first->client, s->n_steps - HEAD_START);
     if (s->draining || s->ends)
         said = FR_DRAINING;
     else if (client && !has_room_for_named(s, client, first))
@@ -145,15 +158,13 @@ void fr_scheduler_cancel(fr_scheduler *s, fr_job *job) {
 // ---------------------------------------------------------------- move and go
 
 void fr_queue_move(fr_scheduler *s, fr_job *job, fr_job_at to) {
-    fr_bundle *b = job->bundle;
     const int places = (to == FR_JOB_PLACED) - (job->at == FR_JOB_PLACED);
     pthread_mutex_lock(&s->lock);
     s->n_at[job->at]--;
     s->n_at[to]++;
     job->at = to;
-    b->n_runs += places;
-    b->client->n_runs += places;
-    if (places) b->turn = b->client->turn = job->since = s->n_steps;
+    fr_share_place(&job->bundle->share, places, s->n_steps);
+    if (places) job->since = s->n_steps;
     s->counters.preemptions += to == FR_JOB_PAUSED;
     pthread_mutex_unlock(&s->lock);
 }
@@ -174,13 +185,9 @@ static void end(fr_scheduler *s, fr_job *job, fr_job_end end, const fr_stats *st
     fr_bundle *b = job->bundle;
     unlink_job(s, job);
     b->n_jobs--;
-    b->client->n_there--;
-    b->n_runs -= job->at == FR_JOB_PLACED;
-    b->client->n_runs -= job->at == FR_JOB_PLACED;
-    if (!b->refused) {
-        b->client->n_jobs--;
-        s->n_jobs--;
-    }
+    fr_client_count(b->client, -1, b->refused ? 0 : -1);
+    fr_share_place(&b->share, -(job->at == FR_JOB_PLACED), s->n_steps);
+    s->n_jobs -= !b->refused;
     fr_counters_end(&s->counters, job, end, stats, fr_seconds());
     pthread_cond_broadcast(&s->finished);
     fr_job_finish(job, end, stats, error);

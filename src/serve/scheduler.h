@@ -4,10 +4,11 @@
 // The thread deals out places, steps the group, tells every job what it got, and sleeps where there
 // is nothing to do. Everything else may be called from any thread.
 //
-// Who has a place. Places are shared among clients: the next place is for the client that has
-// fewest, of those the one that had none for longest; among the requests of a client by the same
-// rule, so that many choices count as one request; within a request in order. A client, or a
-// request, gives a place up at once to another one that would still have fewer. Where both would
+// Who has a place. Places are shared among owners (API keys): the next place is for the owner that
+// has fewest, of those the one that had none for longest; among the clients of an owner (addresses),
+// and among the requests of a client, by the same rule, so that many choices count as one request;
+// within a request in order. What has a place gives it up at once to another owner, client or
+// request that would still have fewer. Where both would
 // have as many they take turns: the one at work has had 4 passes where the other one is new (of
 // the same client: and 32 in all, so that short ones come to their ends one after the other), 32
 // where it had places before (and the one at work has a token by now; of the same client: and as
@@ -20,17 +21,18 @@
 // context is idle or can be opened. Else the paused job with the shortest text is set aside: it
 // keeps its tokens alone, and its text is read again when it gets a place. So paused jobs take no
 // more memory than the contexts that there may be. Where contexts are short, the turns of one
-// client are bounded so that about one row a step is read again.
+// client are bounded so that about one row a step is read again, four where a new one comes in.
 //
-// Whose prompt is read first: that of the client for whom least was read and written of late.
+// Whose prompt is read first: that of the owner, and of the client of it, for whom least was read and
+// written of late.
 //
 // Who waits for another's prompt. A job whose prompt begins as one that is being read, by more than
 // any context has of it, waits for that one: once, and until that one has read it, ends or is
 // paused. Jobs with `forget` do not wait, and nobody waits for them. One that asks for a context
 // (`slot`) at work waits for that or until it can be set aside, and lets others pass.
 //
-// The queue is shared too. If it is full, the client with most jobs without a place gives up its
-// newest requests, whole, to one that has fewer; an eighth of the queue more is for clients that
+// The queue is shared too. If it is full, the client with most jobs without a place, of the owner
+// with most, gives up its newest requests, whole, to one that has fewer; an eighth of the queue more is for clients that
 // have nothing in it before that happens. A request that fills more than half of the queue gives
 // way to others of its own client. A client may have a quarter of the queue wait for contexts that
 // it names.

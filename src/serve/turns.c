@@ -12,17 +12,14 @@ enum {
 
 // ---------------------------------------------------------------- who is next
 
-// By the client with fewest places, then the one that had none for longest; the same among the
-// requests of a client; then as they came, or lost their places.
+// By the owner with fewest places, then the one that had none for longest; the same among the clients
+// of an owner and the requests of a client; then as they came, or lost their places.
 static bool is_before(const fr_job *a, const fr_job *b) {
-    const fr_bundle *p = a->bundle, *q = b->bundle;
-    const fr_client *c = p->client, *d = q->client;
-    if (c->n_runs != d->n_runs) return c->n_runs < d->n_runs;
-    if (c->turn != d->turn) return c->turn < d->turn;
-    if (c != d) return a->number < b->number;
+    const fr_share *p = &a->bundle->share, *q = &b->bundle->share;
+    fr_shares_part(&p, &q);
     if (p->n_runs != q->n_runs) return p->n_runs < q->n_runs;
     if (p->turn != q->turn) return p->turn < q->turn;
-    if (a->since != b->since) return a->since < b->since;
+    if (a->bundle->client == b->bundle->client && a->since != b->since) return a->since < b->since;
     return a->number < b->number;
 }
 
@@ -117,16 +114,25 @@ static bool had_its_turn(const fr_scheduler *s, const fr_run *at_work, const fr_
 }
 
 static bool gives_way(const fr_scheduler *s, const fr_run *r, const fr_job *job) {
-    const fr_bundle *p = r->job->bundle, *q = job->bundle;
-    const bool one = p->client == q->client;
-    const int has = one ? p->n_runs : p->client->n_runs,
-              other = one ? q->n_runs : q->client->n_runs;
-    if (p == q || has <= other) return false;
-    return has > other + 1 || had_its_turn(s, r, job, one);
+    const fr_share *p = &r->job->bundle->share, *q = &job->bundle->share;
+    const bool one = p->of == q->of;
+    fr_shares_part(&p, &q);
+    if (p == q || p->n_runs <= q->n_runs) return false;
+    return p->n_runs > q->n_runs + 1 || had_its_turn(s, r, job, one);
 }
 
-// Of those that give way, the one of the client with most places, of its request with most; there the
-// one that has the least to read again, if its context is needed, else that had most passes.
+// Whether its place is given away rather than the other one's: the one of the owner with most places,
+// of its client with most, of that one's request with most.
+static int has_more(const fr_run *r, const fr_run *other) {
+    const fr_bundle *a = r->job->bundle, *b = other->job->bundle;
+    const int owners = a->client->owner->share.n_runs - b->client->owner->share.n_runs,
+              clients = a->client->share.n_runs - b->client->share.n_runs;
+    if (owners) return owners;
+    return clients ? clients : a->share.n_runs - b->share.n_runs;
+}
+
+// Of those that give way, one that has more than others; there the one that has the least to read
+// again, if its context is needed, else that had most passes.
 static fr_run *gives_place(fr_scheduler *s, const fr_job *job) {
     const bool short_of = needs_context(s, job);
     fr_run *best = NULL;
@@ -134,14 +140,10 @@ static fr_run *gives_place(fr_scheduler *s, const fr_job *job) {
         fr_run *r = &s->run[i];
         if (!fr_run_is_placed(r) || !gives_way(s, r, job)) continue;
         if (short_of && !fr_run_can_be_set_aside(r)) continue;
-        const fr_bundle *b = r->job->bundle, *of = best ? best->job->bundle : NULL;
-        bool better = !best;
-        if (best && b->client->n_runs != of->client->n_runs)
-            better = b->client->n_runs > of->client->n_runs;
-        else if (best && b->n_runs != of->n_runs)
-            better = b->n_runs > of->n_runs;
-        else if (best)
-            better = short_of ? r->known < best->known : r->job->passes > best->job->passes;
+        const int more = best ? has_more(r, best) : 1;
+        const bool better =
+            more ? more > 0
+                 : (short_of ? r->known < best->known : r->job->passes > best->job->passes);
         if (better) best = r;
     }
     return best;
@@ -157,7 +159,7 @@ static fr_run *in_named(fr_scheduler *s, const fr_job *job) {
 // has no place at all.
 static bool stays_aside(const fr_scheduler *s, const fr_job *job) {
     return job->at == FR_JOB_ASIDE && s->n_steps < s->again_from && s->n_at[FR_JOB_PAUSED] &&
-           job->bundle->client->n_runs;
+           job->bundle->client->share.n_runs;
 }
 
 // Makes a place free, where one is not or the context that the job asks for is not. False: the job
@@ -189,22 +191,43 @@ void fr_turns_deal(fr_scheduler *s) {
 
 // ---------------------------------------------------------------- whose prompt is read first
 
-// What the run's client had of late, or the one of a job that waits for what it reads.
-static int had(const fr_scheduler *s, const fr_run *r) {
-    int least = r->job->bundle->client->recent;
+typedef struct served { // tokens, of late
+    int owner, client;
+} served;
+
+static served had(const fr_client *client) {
+    return (served){client->owner->recent, client->recent};
+}
+
+static bool is_less(served a, served b) {
+    return a.owner != b.owner ? a.owner < b.owner : a.client < b.client;
+}
+
+// What the run's client had, or the one of a job that waits for what it reads.
+static served had_least(const fr_scheduler *s, const fr_run *r) {
+    served least = had(r->job->bundle->client);
     for (const fr_job *job = s->first; job; job = job->next)
         if (job->reader == r->job->number && !fr_has_context(job) &&
-            job->bundle->client->recent < least)
-            least = job->bundle->client->recent;
+            is_less(had(job->bundle->client), least))
+            least = had(job->bundle->client);
     return least;
 }
 
 void fr_turns_order(fr_scheduler *s) {
-    int of[FR_SLOTS_MOST];
+    served of[FR_SLOTS_MOST];
+    fr_run *run[FR_SLOTS_MOST];
+    int n = 0;
     pthread_mutex_lock(&s->lock);
     for (int i = 0; i < s->slots.n; i++)
-        of[i] = fr_run_is_placed(&s->run[i]) ? had(s, &s->run[i]) : 0;
+        if (fr_run_is_placed(&s->run[i])) {
+            run[n] = &s->run[i];
+            of[n++] = had_least(s, &s->run[i]);
+        }
     pthread_mutex_unlock(&s->lock);
-    for (int i = 0; i < s->slots.n; i++)
-        if (fr_run_is_placed(&s->run[i])) fr_session_order(s->run[i].slot->session, of[i]);
+    for (int i = 0; i < n; i++) {
+        int order = 0;
+        for (int k = 0; k < n; k++)
+            order += is_less(of[k], of[i]);
+        fr_session_order(run[i]->slot->session, order);
+    }
 }

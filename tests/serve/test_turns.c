@@ -7,17 +7,24 @@
 enum { MOST = 12 };
 static asked all[MOST];
 
+// What the names of tests are: clients of no owner, clients of one, owners of several clients.
+typedef enum named { CLIENTS, OF_ONE, OWNERS, NAMED } named;
+static named are;
+
 static void open_plain(world *w, int slots, int kept, int queue) {
     memset(all, 0, sizeof all);
     *w = (world){0};
+    are = CLIENTS;
     world_open(w);
     w->drafters[0] = "none";
     world_schedule(w, slots, kept, queue);
 }
 
-static asked *new_one(int i, const char *client) {
+static asked *new_one(int i, const char *name) {
+    static const char *const clients[] = {"x", "y", "z"};
     all[i].usual = true;
-    all[i].job.client = client;
+    all[i].job.client = are == OWNERS ? clients[i % 3] : name;
+    all[i].job.owner = are == OWNERS ? name : are == OF_ONE ? "K" : NULL;
     return &all[i];
 }
 
@@ -53,9 +60,10 @@ static uint64_t preemptions(const world *w) {
 
 static void another_client_gets_a_place_at_once(void **state) {
     (void)state;
-    for (int kept = 0; kept < 3; kept += 2) { // with contexts to pause in, and without
+    for (int how = 0; how < 2 * NAMED; how++) { // with contexts to pause in, and without
         world w;
-        open_plain(&w, 2, kept, 8);
+        open_plain(&w, 2, how % 2 * 2, 8);
+        are = how / 2;
         fr_pool_hold(w.engine->pool);
         for (int i = 0; i < 4; i++)
             submit_endless(&w, i, "A");
@@ -70,11 +78,11 @@ static void another_client_gets_a_place_at_once(void **state) {
 }
 
 // Four places, six of each: the first four to end are two of each, and so on.
-static void clients_have_equal_shares(void **state) {
-    (void)state;
+static void expect_equal_shares(named names) {
     world w;
     int ended[2] = {0};
     open_plain(&w, 4, 0, 12);
+    are = names;
     fr_pool_hold(w.engine->pool);
     for (int i = 0; i < 12; i++)
         submit_text(&w, new_one(i, i < 6 ? "A" : "B"), 'a' + i, 20, 20);
@@ -93,6 +101,12 @@ static void clients_have_equal_shares(void **state) {
         }
     assert_true(ended[0] && ended[1]);
     close_all(&w, 12);
+}
+
+static void clients_have_equal_shares(void **state) {
+    (void)state;
+    for (int i = 0; i < NAMED; i++)
+        expect_equal_shares(i);
 }
 
 // More clients than places: all get on, and one that wants little has it soon.
@@ -182,27 +196,30 @@ static void the_choices_of_a_request_count_as_one(void **state) {
 // The one that has read and written least of late.
 static void the_prompt_of_a_client_that_had_little_is_read_first(void **state) {
     (void)state;
-    world w;
-    open_plain(&w, 3, 2, 8);
-    submit_text(&w, new_one(3, "A"), 'x', 90, 20);
-    wait_for_end(&all[3]);
-    fr_pool_hold(w.engine->pool);
-    for (int i = 0; i < 3; i++)
-        submit_text(&w, new_one(i, i < 2 ? "A" : "B"), 'a' + i, PROMPT, 2);
-    fr_pool_release(w.engine->pool);
-    expect_whole(&w, 4);
-    assert_true(all[2].job.first_token < all[0].job.first_token);
-    assert_true(all[2].job.first_token < all[1].job.first_token);
-    close_all(&w, 4);
+    for (int names = 0; names < NAMED; names++) {
+        world w;
+        open_plain(&w, 3, 2, 8);
+        are = names;
+        submit_text(&w, new_one(3, "A"), 'x', 90, 20);
+        wait_for_end(&all[3]);
+        fr_pool_hold(w.engine->pool);
+        for (int i = 0; i < 3; i++)
+            submit_text(&w, new_one(i, i < 2 ? "A" : "B"), 'a' + i, PROMPT, 2);
+        fr_pool_release(w.engine->pool);
+        expect_whole(&w, 4);
+        assert_true(all[2].job.first_token < all[0].job.first_token);
+        assert_true(all[2].job.first_token < all[1].job.first_token);
+        close_all(&w, 4);
+    }
 }
 
 // ---------------------------------------------------------------- the queue
 
 // It has four places, the first job one more.
-static void a_full_queue_is_shared(void **state) {
-    (void)state;
+static void expect_a_shared_queue(named names) {
     world w;
     open_plain(&w, 1, 0, 4);
+    are = names;
     fr_pool_hold(w.engine->pool);
     for (int i = 0; i < 5; i++)
         submit_short(&w, i, "A");
@@ -216,13 +233,24 @@ static void a_full_queue_is_shared(void **state) {
     assert_int_equal(fr_scheduler_submit(w.scheduler, &all[7].job), FR_QUEUE_FULL);
     fr_job_close(&all[7].job);
     fr_pool_release(w.engine->pool);
+    int refused = 0;
     for (int i = 0; i < 7; i++) {
         wait_for_end(&all[i]);
-        const bool refused = i == 3 || i == 4;
-        assert_int_equal(all[i].job.end, refused ? FR_JOB_REFUSED : FR_JOB_LENGTH);
+        const bool is = all[i].job.end == FR_JOB_REFUSED;
+        if (names != OWNERS) assert_int_equal(is, i == 3 || i == 4); // else of any client of A's
+        if (!i || i > 4) assert_false(is);
+        if (!is) assert_int_equal(all[i].job.end, FR_JOB_LENGTH);
         assert_true(is_right(&w, &all[i]));
+        refused += is;
     }
+    assert_int_equal(refused, 2);
     close_all(&w, 7);
+}
+
+static void a_full_queue_is_shared(void **state) {
+    (void)state;
+    for (int i = 0; i < NAMED; i++)
+        expect_a_shared_queue(i);
 }
 
 static void a_request_is_refused_as_a_whole(void **state) {

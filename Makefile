@@ -17,7 +17,7 @@ build_preset = cmake --preset $(1) $(if $(filter deb,$(1)),,-DCMAKE_INSTALL_PREF
                && mv -f $(1).cmake.log $(2)/configure.log \
                || { cat $(1).cmake.log >&2; rm -f $(1).cmake.log; exit 1; }; \
                cmake --build --preset $(1) --parallel $(jobs) $(if $(3),--target $(3))
-# Tests of a sanitizer build: all but the slow ones; FR_QUICK asks the others for less.
+# Tests of a sanitizer build: all but the slow ones. FR_QUICK asks long tests for less.
 sanitized_tests = FR_MODELS=$(MODELS) FR_QUICK=1 ctest --test-dir $(1) --output-on-failure \
                   --parallel $(jobs) --label-exclude slow
 
@@ -47,9 +47,9 @@ serve: build ## answer OpenAI's API with a small model, at port 8080
 	@echo "try: curl localhost:8080/v1/chat/completions -d '{\"messages\":[{\"role\":\"user\",\"content\":\"Name three rivers.\"}]}'"
 	@build/forerun serve -m $(MODELS)/smollm2-135m.gguf
 
-test: build-all ## run every test
+test: build-all ## run every test, long ones in their quick form
 	@tools/get-model.sh smollm2-135m || echo "make test: going on without the model; its tests skip" >&2
-	@FR_MODELS=$(MODELS) ctest --test-dir build --output-on-failure --parallel $(jobs)
+	@FR_MODELS=$(MODELS) FR_QUICK=1 ctest --test-dir build --output-on-failure --parallel $(jobs)
 
 sanitize: packages ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer together
 	@$(call build_preset,sanitize,build-sanitize)
@@ -64,10 +64,11 @@ fuzz: ## run every fuzzer for FUZZ_SECONDS
 	@$(call build_preset,fuzz,build-fuzz)
 	@tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
-endurance: packages ## sabotage and random command lines, 15 minutes or HOURS
-	@$(call build_preset,release,build,forerun tiny_models)
+endurance: build-all ## the long tests whole, then a storm, sabotage and random command lines, 18 minutes or HOURS
+	@FR_MODELS=$(MODELS) ctest --test-dir build --output-on-failure --parallel $(jobs) --label-regex long
 	@build/tests/bin/tiny_models build/tests/tiny >tiny_models.log 2>&1 \
 		&& rm tiny_models.log || { cat tiny_models.log >&2; exit 1; }
+	@bench/serve/storm.py --tiny build/tests/tiny --seconds $$(awk 'BEGIN { print 720 * $(or $(HOURS),0.25) }')
 	@tests/endurance/endurance.py --minutes $$(awk 'BEGIN { print 60 * $(or $(HOURS),0.25) }') \
 		--models $(MODELS) $(if $(SEED),--seed $(SEED))
 

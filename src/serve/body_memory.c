@@ -152,7 +152,7 @@ void fr_body_share_give(fr_body_share *s, size_t bytes) {
 
 static bool is_slow(const fr_body_share *s, double now) {
     if (s->takes) return now > s->late;
-    return s->sends && (now >= s->last + 1 || s->rate < SLOW);
+    return s->sends && !s->waits && (now >= s->last + 1 || s->rate < SLOW);
 }
 
 static fr_body_share *least_wanted(const fr_body_memory *b, const fr_body_share *but, double now) {
@@ -192,19 +192,34 @@ bool fr_body_share_displace(fr_body_share *s, double now) {
     return displaced;
 }
 
-bool fr_body_share_claim(fr_body_share *s, size_t bytes, double seconds) {
-    fr_body_memory *b = s->of;
-    if (!b) return true;
+// Its own delay is over: from now on the sender is measured again.
+static void go_on(fr_body_share *s, double now) {
+    s->waits = false;
+    s->last = s->second = now;
+    s->then = s->come;
+}
+
+static bool wait_for_room(fr_body_memory *b, fr_body_share *s, size_t bytes, double seconds) {
     const double until = fr_seconds() + seconds;
-    pthread_mutex_lock(&b->lock);
-    const bool fits = bytes <= fr_body_memory_most(b, s->is_large);
-    bool taken = take(b, s, bytes);
-    while (!taken && fits && fr_seconds() < until) {
+    bool taken = false;
+    s->waits = true;
+    while (!taken && fr_seconds() < until) {
         const struct timespec soon = fr_wait_until(LOOK);
         if (!one_ends(b)) displace(b, s, fr_seconds());
         pthread_cond_timedwait(&b->given, &b->lock, &soon);
         taken = take(b, s, bytes);
     }
+    go_on(s, fr_seconds());
+    return taken;
+}
+
+bool fr_body_share_claim(fr_body_share *s, size_t bytes, double seconds) {
+    fr_body_memory *b = s->of;
+    if (!b) return true;
+    pthread_mutex_lock(&b->lock);
+    bool taken = take(b, s, bytes);
+    if (!taken && bytes <= fr_body_memory_most(b, s->is_large))
+        taken = wait_for_room(b, s, bytes, seconds);
     pthread_mutex_unlock(&b->lock);
     return taken;
 }

@@ -22,8 +22,9 @@ typedef struct fr_body_share { // {0} is of none
     size_t come;        // of the body
     bool is_large;      // the body is
     bool sends;         // the body still comes
+    bool waits;         // for room: no part of the body is read meanwhile
     bool takes;         // the answer is there, and all that is held
-    bool ends;          // was told to make room
+    bool ends;          // it makes room
     double since, last; // when it began, and when a part came last
     double second;      // when the present second of its coming began, ...
     size_t then;        // ... what had come by then, and how much a second came in the one before

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "serve/body_memory.h"
 #include "serve/http.h"
+#include "serve/wait.h"
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,6 +145,35 @@ static void answers_that_are_not_taken_make_room(void **state) {
     assert_true(fr_body_share_displace(&asks, 1003.1));
     fr_body_share_leave(&s);
     fr_body_share_leave(&asks);
+}
+
+static void *claim_more(void *share) {
+    return fr_body_share_claim(share, LARGE, 1.5) ? share : NULL;
+}
+
+// While a body waits for room no part of it is read: that is no fault of its sender.
+static void bodies_that_wait_for_room_are_not_slow(void **state) {
+    (void)state;
+    enum { N = 2 };
+    fr_body_share at_work = {0}, s[N] = {{0}};
+    pthread_t thread[N];
+    begin(&at_work, (7 - N) * LARGE, fr_seconds());
+    fr_body_share_arrived(&at_work);
+    for (int i = 0; i < N; i++)
+        begin(&s[i], LARGE, fr_seconds());
+    for (int i = 0; i < N; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, claim_more, &s[i]), 0);
+    for (int i = 0; i < N; i++) {
+        void *taken;
+        pthread_join(thread[i], &taken);
+        assert_null(taken);
+    }
+    assert_int_equal(n_ended, 0);
+    assert_false(fr_body_share_displace(&at_work, fr_seconds() + 0.5)); // a second begins again
+    assert_true(fr_body_share_displace(&at_work, fr_seconds() + 1));
+    for (int i = 0; i < N; i++)
+        fr_body_share_leave(&s[i]);
+    fr_body_share_leave(&at_work);
 }
 
 // ---------------------------------------------------------------- over HTTP
@@ -293,6 +323,7 @@ int main(void) {
         UNIT(slow_large_bodies_make_room),
         UNIT(a_body_is_given_a_second),
         UNIT(answers_that_are_not_taken_make_room),
+        UNIT(bodies_that_wait_for_room_are_not_slow),
         cmocka_unit_test(unfinished_bodies_keep_nobody_out),
         cmocka_unit_test(values_count_too),
     };

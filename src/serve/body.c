@@ -53,6 +53,7 @@ void fr_body_arrived(fr_exchange *x) {
 }
 
 void fr_body_answered(fr_exchange *x, size_t bytes) {
+    fr_exchange_drop_body(x);
     x->passing = 0;
     fr_body_share_answered(&x->share, bytes, fr_seconds());
 }

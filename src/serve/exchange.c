@@ -174,7 +174,9 @@ void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void 
                        size_t bytes) {
     struct MHD_Response *r =
         MHD_create_response_from_buffer(bytes, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
-    if (r) queue(x, status, type, r); // else the connection is closed
+    if (!r) return; // the connection is closed
+    fr_body_answered(x, bytes);
+    queue(x, status, type, r);
 }
 
 void fr_exchange_give(fr_exchange *x, int status, const char *type, char *body, size_t bytes) {

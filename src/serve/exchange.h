@@ -53,8 +53,9 @@ void fr_body_begin(fr_exchange *x); // before any of it
 // Keeps a part of it. The status of the refusal where it is too much, else 0.
 int fr_body_gather(fr_exchange *x, const char *data, size_t n);
 void fr_body_arrived(fr_exchange *x);
-void fr_body_answered(fr_exchange *x, size_t bytes); // all that is left is the answer
-void fr_body_end(fr_exchange *x);                    // gives all back
+// The answer is there: all that is held besides is given back, the body is freed.
+void fr_body_answered(fr_exchange *x, size_t bytes);
+void fr_body_end(fr_exchange *x); // gives all back
 
 void fr_exchange_forget_values(fr_exchange *x);
 

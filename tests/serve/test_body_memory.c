@@ -180,6 +180,7 @@ static void bodies_that_wait_for_room_are_not_slow(void **state) {
 
 static atomic_bool may_go;
 static atomic_int n_held;
+static atomic_size_t body_left; // bytes, once the answer was given
 static char reply[4096];
 
 static bool holds_so_much(fr_exchange *x, size_t bytes, size_t passing) {
@@ -207,6 +208,16 @@ static void holds(fr_exchange *x, void *user) {
     fr_exchange_give(x, 200, "text/plain", strdup("held"), 4);
 }
 
+// As a handler does that refuses a body without reading it.
+static void unread(fr_exchange *x, void *user) {
+    (void)user;
+    if (fr_exchange_body(x)->n != LARGE)
+        fr_exchange_fail(x, 400, "", "expected a large body");
+    else
+        fr_exchange_give(x, 200, "text/plain", strdup("no"), 2);
+    atomic_store(&body_left, fr_exchange_body(x)->cap);
+}
+
 static void too_much(fr_exchange *x, void *user) {
     (void)user;
     assert_false(holds_so_much(x, SIZE_MAX, SIZE_MAX));
@@ -220,6 +231,7 @@ static void refuse(fr_exchange *x, int status, const char *type, const char *mes
 static const fr_http_route routes[] = {{"POST", "/", hello, true},
                                        {"POST", "/holds", holds, true},
                                        {"POST", "/too-much", too_much, true},
+                                       {"POST", "/unread", unread, true},
                                        {.method = 0}};
 
 static fr_http *open_http(void) {
@@ -315,6 +327,19 @@ static void values_count_too(void **state) {
     fr_http_close(http);
 }
 
+// An answer may wait long for its client. What is not counted then is not there either.
+static void a_body_ends_with_its_answer(void **state) {
+    (void)state;
+    fr_http *http = open_http();
+    for (int fails = 0; fails < 2; fails++) {
+        const size_t bytes = LARGE - (size_t)fails;
+        atomic_store(&body_left, bytes);
+        assert_int_equal(status_of(sent(http, "/unread", bytes, bytes)), fails ? 400 : 200);
+        assert_int_equal(atomic_load(&body_left), 0);
+    }
+    fr_http_close(http);
+}
+
 int main(void) {
 #define UNIT(test) cmocka_unit_test_setup_teardown(test, open_memory, close_memory)
     const struct CMUnitTest tests[] = {
@@ -326,6 +351,7 @@ int main(void) {
         UNIT(bodies_that_wait_for_room_are_not_slow),
         cmocka_unit_test(unfinished_bodies_keep_nobody_out),
         cmocka_unit_test(values_count_too),
+        cmocka_unit_test(a_body_ends_with_its_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

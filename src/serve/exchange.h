@@ -45,7 +45,8 @@ struct fr_exchange {
     } set[FR_EXCHANGE_SET];
     int n_set;
     double started, whole; // when its first line and all of it were there
-    size_t bytes;          // of the body then
+    size_t come;           // bytes of the body, also of one that is not kept
+    size_t bytes;          // of the body that was kept
 };
 
 // ---- the body  [body.c]

@@ -133,8 +133,14 @@ static void gather(fr_exchange *x, const char *data, size_t n) {
     x->refused = fr_body_gather(x, data, n);
 }
 
-// Whether a body comes that is short enough to be read for nothing: who sends it whole before he
-// reads finds his answer, and the connection goes on.
+// Whether more has come than is worth reading for nothing. Only a body in chunks has no length that is
+// checked before: its sender finds the answer if the body ends soon after it became too long.
+static bool is_endless(const fr_exchange *x) {
+    return x->come > 2 * x->http->options.body_bytes + READ_ON;
+}
+
+// Whether a body comes that is short enough to be read for nothing: a client that sends it whole before
+// it reads finds its answer, and the connection goes on.
 static bool is_soon_over(fr_exchange *x) {
     return !fr_exchange_header(x, "Transfer-Encoding") && told_bytes(x) <= READ_ON;
 }
@@ -175,6 +181,8 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
     }
     if (*n_data) {
         fr_connections_received(x->http->connections, x->on, *n_data);
+        x->come += *n_data;
+        if (is_endless(x)) return MHD_NO; // which closes the connection
         gather(x, data, *n_data);
         *n_data = 0;
         return MHD_YES;

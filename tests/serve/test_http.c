@@ -351,6 +351,37 @@ static void chunks_are_a_body(void **state) {
     fr_http_close(http);
 }
 
+// Of a body without a length, kept or not, no more is read than some times what a body may have.
+static void a_body_without_end_is_not_read_for_ever(void **state) {
+    (void)state;
+    enum { CHUNK = 64 << 10, MOST_CHUNKS = 1024 };
+    static const char *const methods[] = {"POST", "GET"};
+    static char chunk[CHUNK + 16];
+    const int head = snprintf(chunk, sizeof chunk, "%x\r\n", CHUNK);
+    memset(chunk + head, 'x', CHUNK);
+    memcpy(chunk + head + CHUNK, "\r\n", 2);
+    open_with(1000, 0);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        char text[128];
+        const int fd = dial();
+        int n = 0;
+        snprintf(text, sizeof text,
+                 "%s / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", methods[i]);
+        assert_true(say(fd, text));
+        for (size_t at = 0; n < MOST_CHUNKS; at = 0, n++) {
+            ssize_t m = 1;
+            while (at < (size_t)head + CHUNK + 2 && m > 0)
+                if ((m = send(fd, chunk + at, (size_t)head + CHUNK + 2 - at, MSG_NOSIGNAL)) > 0)
+                    at += (size_t)m;
+            if (m <= 0) break;
+        }
+        if (n == MOST_CHUNKS) fail_msg("%s: %d chunks were taken", methods[i], n);
+        close(fd);
+    }
+    expect_hello();
+    fr_http_close(http);
+}
+
 static void what_cannot_be_written_is_said_whole(void **state) {
     (void)state;
     open_with(1000, 0);
@@ -538,6 +569,7 @@ int main(void) {
                                        cmocka_unit_test(an_address_may_have_a_limit),
                                        cmocka_unit_test(a_request_ends_in_one_place),
                                        cmocka_unit_test(chunks_are_a_body),
+                                       cmocka_unit_test(a_body_without_end_is_not_read_for_ever),
                                        cmocka_unit_test(what_cannot_be_written_is_said_whole),
                                        cmocka_unit_test(every_address_of_both_kinds_is_listened_on),
                                        cmocka_unit_test(who_asks_is_told_by_a_proxy),

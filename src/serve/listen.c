@@ -115,12 +115,15 @@ static fr_status bind_path(fr_listener *l, const struct sockaddr_un *at, fr_erro
     return FR_OK;
 }
 
-// Two that start at once take their turn: the folder is locked.
+// Two servers that start at once take their turn: the folder is locked. Any user can lock a folder that
+// all can read, as /tmp, so a lock that stays is not waited for.
 static int lock_folder_of(const char *path) {
+    enum { TRIES = 200, PAUSE = 10000 }; // microseconds
     char copy[sizeof((struct sockaddr_un *)NULL)->sun_path];
     snprintf(copy, sizeof copy, "%s", path);
     const int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) (void)!flock(folder, LOCK_EX);
+    for (int i = 0; folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) && i < TRIES; i++)
+        usleep(PAUSE);
     return folder;
 }
 

@@ -5,12 +5,14 @@
 #include "serve/host.h"
 #include "serve/server.h"
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -391,6 +393,21 @@ static void only_a_socket_that_is_left_over_is_replaced(void **state) {
     unlink(path);
 }
 
+// As any user can lock /tmp.
+static void a_folder_that_stays_locked_is_no_obstacle(void **state) {
+    (void)state;
+    char path[128];
+    const int locked = open(folder, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(flock(locked, LOCK_EX), 0);
+    at(path, "d.sock");
+    alarm(60); // else it waits for ever
+    open_with(path, NULL, NULL);
+    alarm(0);
+    close(locked);
+    expect_answer(path);
+    fr_http_close(http);
+}
+
 static void a_path_fits_or_is_refused(void **state) {
     (void)state;
     char host[256];
@@ -426,6 +443,7 @@ int main(void) {
         cmocka_unit_test(a_socket_is_its_owners_and_goes),
         cmocka_unit_test(a_socket_and_an_address_go_together),
         cmocka_unit_test(only_a_socket_that_is_left_over_is_replaced),
+        cmocka_unit_test(a_folder_that_stays_locked_is_no_obstacle),
         cmocka_unit_test(a_path_fits_or_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

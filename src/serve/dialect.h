@@ -39,6 +39,11 @@ extern const fr_dialect fr_dialect_llama;                 // [llama.c]
 extern const fr_dialect fr_dialect_anthropic;             // [anthropic.c]
 extern const fr_dialect fr_dialect_responses;             // [responses.c]
 
+// The last of a list of events, borrowed; NULL: it has none.
+static inline json_t *fr_last_event(const json_t *events) {
+    return json_array_get(events, json_array_size(events) - 1);
+}
+
 // A choice that has ended, as /completion gives it.  [llama.c]
 json_t *fr_llama_document(const fr_ask *ask, int index);
 

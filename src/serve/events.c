@@ -182,7 +182,7 @@ void fr_events_live(fr_events *e, fr_buffer *out) {
 static void add_end(fr_events *e, fr_buffer *out) {
     json_t *end = e->dialect->end ? e->dialect->end(e->ask) : NULL;
     if (end) add_event(e, out, end);
-    if (e->dialect->says_done) add_text(out, "data: [DONE]\n\n");
+    if (e->dialect->says_done && !e->failed) add_text(out, "data: [DONE]\n\n");
 }
 
 static void wait_for_news(fr_events *e, int i) {

@@ -74,7 +74,8 @@ const char *fr_exchange_peer(const fr_exchange *x) {
     return x->peer;
 }
 
-// Values of several lines of the header are one list.
+// Values of several lines of the header are one list. None where there is no memory for all: the last
+// ones are those that the proxy has added.
 static enum MHD_Result join_forwarded(void *list, enum MHD_ValueKind kind, const char *key,
                                       const char *value) {
     fr_error never;
@@ -82,6 +83,7 @@ static enum MHD_Result join_forwarded(void *list, enum MHD_ValueKind kind, const
     if (!value || strcasecmp(key, "X-Forwarded-For") != 0) return MHD_YES;
     const bool added =
         !fr_buffer_add(list, ",", 1, &never) && !fr_buffer_add(list, value, strlen(value), &never);
+    if (!added) fr_buffer_free(list);
     return added ? MHD_YES : MHD_NO;
 }
 

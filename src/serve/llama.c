@@ -76,8 +76,7 @@ static json_t *settings_of(const fr_ask *ask, const fr_choice *c) {
 
 static json_t *prompt_of(const fr_ask *ask, int index) {
     fr_buffer text = {0};
-    fr_error never;
-    fr_api_prompt_text(&ask->request, &ask->server->api, index / ask->request.n, &text, &never);
+    fr_ask_add_prompt(ask, &ask->choice[index], &text);
     json_t *prompt = fr_json_text(text.data ? text.data : "", text.n);
     fr_buffer_free(&text);
     return prompt;
@@ -232,8 +231,7 @@ static void alive(const fr_ask *ask, int index, json_t *events) {
 
 static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     alive(ask, index, events);
-    fr_ask_add_progress(json_array_get(events, json_array_size(events) - 1), &ask->choice[index],
-                        n_read);
+    fr_ask_add_progress(fr_last_event(events), &ask->choice[index], n_read);
 }
 
 const fr_dialect fr_dialect_llama = {.ask = {FR_API_COMPLETION, "cmpl-", NULL, NULL},

@@ -18,10 +18,6 @@ static json_t *chunk(const fr_ask *ask, const char *object, json_t *choice) {
     return doc;
 }
 
-static json_t *last_of(json_t *events) {
-    return json_array_get(events, json_array_size(events) - 1);
-}
-
 static json_t *with_usage(const fr_ask *ask, json_t *doc) {
     json_object_set_new(doc, "usage", fr_ask_usage(ask));
     json_object_set_new(doc, "timings", fr_ask_timings(&ask->choice[0]));
@@ -114,13 +110,13 @@ static json_t *news_of(const fr_ask *ask, int choice) {
 
 // To the last of the events.
 static void add_timings(const fr_choice *c, json_t *events) {
-    json_object_set_new(last_of(events), "timings", fr_ask_timings(c));
+    json_object_set_new(fr_last_event(events), "timings", fr_ask_timings(c));
 }
 
 static void chat_begin(const fr_ask *ask, int index, json_t *events) {
     add_chunk(ask, index, json_pack("{s:s, s:n}", "role", "assistant", "content"), json_null(),
               NULL, events);
-    fr_ask_add_seed(ask, last_of(events)); // where the stream is cut, it can be asked for again
+    fr_ask_add_seed(ask, fr_last_event(events)); // where the stream is cut, it can be asked for again
 }
 
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
@@ -128,7 +124,7 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     json_t *delta = news_of(ask, p->index), *logprobs = fr_ask_logprobs(ask, c, p->from);
     if (json_object_size(delta) || !json_is_null(logprobs)) {
         add_chunk(ask, p->index, delta, logprobs, NULL, events);
-        add_pieces(c, json_array_get(json_object_get(last_of(events), "choices"), 0));
+        add_pieces(c, json_array_get(json_object_get(fr_last_event(events), "choices"), 0));
         if (ask->request.timings_per_token) add_timings(c, events);
     } else {
         json_decref(delta);
@@ -137,17 +133,17 @@ static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     if (!p->last) return;
     add_chunk(ask, p->index, json_object(), json_null(), fr_ask_finish(c), events);
     add_timings(c, events);
-    fr_ask_add_seed(ask, last_of(events));
+    fr_ask_add_seed(ask, fr_last_event(events));
 }
 
 static void chat_alive(const fr_ask *ask, int index, json_t *events) {
     add_chunk(ask, index, json_object(), json_null(), NULL, events);
-    fr_ask_add_seed(ask, last_of(events));
+    fr_ask_add_seed(ask, fr_last_event(events));
 }
 
 static void chat_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     chat_alive(ask, index, events);
-    fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
+    fr_ask_add_progress(fr_last_event(events), &ask->choice[index], n_read);
 }
 
 static json_t *chat_end(const fr_ask *ask) {
@@ -204,18 +200,18 @@ static void text_part(const fr_ask *ask, const fr_part *p, json_t *events) {
     add_text_chunk(ask, p->index, text_of(&text), fr_ask_logprobs(ask, c, p->from),
                    p->last ? fr_ask_finish(c) : NULL, events);
     if (p->last || ask->request.timings_per_token) add_timings(c, events);
-    if (p->first || p->last) fr_ask_add_seed(ask, last_of(events));
+    if (p->first || p->last) fr_ask_add_seed(ask, fr_last_event(events));
     fr_buffer_free(&text);
 }
 
 static void text_alive(const fr_ask *ask, int index, json_t *events) {
     add_text_chunk(ask, index, json_string(""), json_null(), NULL, events);
-    fr_ask_add_seed(ask, last_of(events));
+    fr_ask_add_seed(ask, fr_last_event(events));
 }
 
 static void text_progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     text_alive(ask, index, events);
-    fr_ask_add_progress(last_of(events), &ask->choice[index], n_read);
+    fr_ask_add_progress(fr_last_event(events), &ask->choice[index], n_read);
 }
 
 static json_t *text_end(const fr_ask *ask) {

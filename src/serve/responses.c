@@ -162,16 +162,14 @@ static void send_part(const fr_ask *ask, fr_choice *c, const char *type, json_t 
          events);
 }
 
-// A piece of the block's text, or all of it, under the member's name; `text` is stolen. The event,
-// borrowed.
-static json_t *send_text(const fr_ask *ask, fr_choice *c, const char *type, const char *member,
-                         json_t *text, json_t *events) {
+// A piece of the block's text, or all of it, under the member's name; `text` is stolen.
+static void send_text(const fr_ask *ask, fr_choice *c, const char *type, const char *member,
+                      json_t *text, json_t *events) {
     json_t *event = json_pack("{s:s, s:s, s:i, s:o}", "type", type, "item_id",
                               block_id(ask, c).text, "output_index", c->n_block, member, text);
     if (c->block != FR_BLOCK_CALL) json_object_set_new(event, "content_index", json_integer(0));
     if (c->block == FR_BLOCK_TEXT) json_object_set_new(event, "logprobs", json_array());
     send(c, event, events);
-    return event;
 }
 
 static void open_block(const fr_ask *ask, fr_choice *c, json_t *events) {
@@ -189,11 +187,10 @@ static void add_to_block(const fr_ask *ask, fr_choice *c, json_t *text, json_t *
         json_decref(text);
         text = input_of(ask, &c->answer.call[c->call]);
     }
-    json_t *event =
-        send_text(ask, c, custom ? "response.custom_tool_call_input.delta" : types[c->block],
-                  "delta", text, events);
-    if (ask->request.timings_per_token)
-        json_object_set_new(event, "timings", fr_ask_timings(c)); // llama.cpp's
+    send_text(ask, c, custom ? "response.custom_tool_call_input.delta" : types[c->block], "delta",
+              text, events);
+    if (ask->request.timings_per_token) // llama.cpp's
+        json_object_set_new(fr_last_event(events), "timings", fr_ask_timings(c));
 }
 
 static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
@@ -211,14 +208,11 @@ static void close_block(const fr_ask *ask, fr_choice *c, json_t *events) {
     send_item(ask, c, "response.output_item.done", true, events);
 }
 
-// The event, borrowed.
-static json_t *send_response(const fr_ask *ask, fr_choice *c, const char *type, const char *status,
-                             json_t *events) {
+static void send_response(const fr_ask *ask, fr_choice *c, const char *type, const char *status,
+                          json_t *events) {
     json_t *output = status || !c->items ? json_array() : json_incref(c->items);
-    json_t *event =
-        json_pack("{s:s, s:o}", "type", type, "response", response(ask, status, output));
-    send(c, event, events);
-    return event;
+    send(c, json_pack("{s:s, s:o}", "type", type, "response", response(ask, status, output)),
+         events);
 }
 
 static void begin(const fr_ask *ask, int index, json_t *events) {
@@ -238,8 +232,7 @@ static void alive(const fr_ask *ask, int index, json_t *events) {
 
 static void progress(const fr_ask *ask, int index, int n_read, json_t *events) {
     alive(ask, index, events);
-    fr_ask_add_progress(json_array_get(events, json_array_size(events) - 1), &ask->choice[index],
-                        n_read);
+    fr_ask_add_progress(fr_last_event(events), &ask->choice[index], n_read);
 }
 
 static const fr_blocks words = {open_block, add_to_block, close_block, .never_empty = true};
@@ -248,9 +241,9 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
     fr_choice *c = &ask->choice[p->index];
     fr_blocks_send(ask, c, &words, p->last, events);
     if (!p->last) return;
-    json_t *event = send_response(
-        ask, c, is_complete(c) ? "response.completed" : "response.incomplete", NULL, events);
-    json_object_set_new(event, "timings", fr_ask_timings(c));
+    send_response(ask, c, is_complete(c) ? "response.completed" : "response.incomplete", NULL,
+                  events);
+    json_object_set_new(fr_last_event(events), "timings", fr_ask_timings(c));
 }
 
 // The items are those of the stream.

@@ -1,4 +1,4 @@
-// anthropic.c — answers as Anthropic's messages, and the count of a prompt's tokens.
+// anthropic.c — answers as Anthropic's messages.
 #include "api/call_ids.h"
 #include "serve/blocks.h"
 #include <stdio.h>
@@ -146,22 +146,3 @@ const fr_dialect fr_dialect_anthropic = {
     .begins_at_once = true,
     .part = part,
     .alive = alive};
-
-// ---------------------------------------------------------------- a count
-
-static fr_status count_tokens(void *user, const fr_watch *watch, fr_error *err) {
-    const fr_handling *h = user;
-    fr_api_request r;
-    json_t *body = fr_read_body(h->x, watch, err);
-    if (!body) return err->code;
-    const fr_status st = fr_ask_read(&r, h->server, &fr_dialect_anthropic.ask, body, 0, watch, err);
-    if (!st)
-        fr_reply_json(h->x, 200, json_pack("{s:I}", "input_tokens", (json_int_t)r.prompt[0].n));
-    fr_api_close(&r);
-    json_decref(body);
-    return st;
-}
-
-void fr_handle_count_tokens(fr_exchange *x, void *server) {
-    fr_prepare(server, x, count_tokens, &(fr_handling){server, x});
-}

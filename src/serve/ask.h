@@ -76,7 +76,7 @@ fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err);
 fr_status fr_ask_read(fr_api_request *r, const fr_server *server, const fr_ask_options *options,
                       const json_t *body, int n_ctx, const fr_watch *watch, fr_error *err);
 
-// ---- parts of answers, of what is told of their choices
+// ---- parts of answers, made of the copies of their jobs  [ask_parts.c]
 const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"
 // The stop string that ended it; NULL: none did.
 const char *fr_ask_stop_string(const fr_choice *c);

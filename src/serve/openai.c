@@ -116,7 +116,8 @@ static void add_timings(const fr_choice *c, json_t *events) {
 static void chat_begin(const fr_ask *ask, int index, json_t *events) {
     add_chunk(ask, index, json_pack("{s:s, s:n}", "role", "assistant", "content"), json_null(),
               NULL, events);
-    fr_ask_add_seed(ask, fr_last_event(events)); // where the stream is cut, it can be asked for again
+    fr_ask_add_seed(ask,
+                    fr_last_event(events)); // where the stream is cut, it can be asked for again
 }
 
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {

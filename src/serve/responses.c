@@ -1,5 +1,4 @@
-// responses.c — answers as OpenAI's responses, of which nothing is kept, and the count of a prompt's
-// tokens.
+// responses.c — answers as OpenAI's responses, of which nothing is kept.
 #include "api/call_ids.h"
 #include "api/value.h"
 #include "serve/blocks.h"
@@ -271,24 +270,3 @@ const fr_dialect fr_dialect_responses = {
     .progress = progress,
     .alive = alive,
     .fault = fault};
-
-// ---------------------------------------------------------------- a count
-
-static fr_status count_input(void *user, const fr_watch *watch, fr_error *err) {
-    const fr_handling *h = user;
-    fr_api_request r;
-    json_t *body = fr_read_body(h->x, watch, err);
-    if (!body) return err->code;
-    const fr_status st = fr_ask_read(&r, h->server, &fr_dialect_responses.ask, body, 0, watch, err);
-    if (!st)
-        fr_reply_json(h->x, 200,
-                      json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
-                                (json_int_t)r.prompt[0].n));
-    fr_api_close(&r);
-    json_decref(body);
-    return st;
-}
-
-void fr_handle_count_input(fr_exchange *x, void *server) {
-    fr_prepare(server, x, count_input, &(fr_handling){server, x});
-}

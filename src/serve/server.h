@@ -75,18 +75,16 @@ double fr_seconds_left(const fr_server *s, const fr_exchange *x);
 
 // ---- handlers, by file
 fr_http_handler fr_handle_chat, fr_handle_completions, fr_handle_completion, fr_handle_messages,
-    fr_handle_responses;                // [generate.c]
-fr_http_handler fr_handle_count_tokens; // [anthropic.c]
-fr_http_handler fr_handle_count_input;  // [responses.c]
+    fr_handle_responses; // [generate.c]
 fr_http_handler fr_handle_models, fr_handle_model, fr_handle_health, fr_handle_ready,
     fr_handle_props;                                 // [about.c]
 fr_http_handler fr_handle_slots, fr_handle_activity; // [activity.c]
 fr_http_handler fr_handle_tokenize, fr_handle_detokenize, fr_handle_template, fr_handle_tokenizer,
-    fr_handle_count;                                  // [tokens.c]
-fr_http_handler fr_handle_page;                       // [page/page.c]
-fr_http_handler fr_handle_infill;                     // [infill.c]
-fr_http_handler fr_handle_absent, fr_handle_adapters; // [absent.c]
-fr_http_handler fr_handle_metrics;                    // [metrics.c]
+    fr_handle_count, fr_handle_count_tokens, fr_handle_count_input; // [tokens.c]
+fr_http_handler fr_handle_page;                                     // [page/page.c]
+fr_http_handler fr_handle_infill;                                   // [infill.c]
+fr_http_handler fr_handle_absent, fr_handle_adapters;               // [absent.c]
+fr_http_handler fr_handle_metrics;                                  // [metrics.c]
 // One number in Prometheus' text form, "PREFIX:NAME".  [metrics.c]
 void fr_metric_add(fr_buffer *out, const char *prefix, const char *name, const char *type,
                    const char *help, double value);

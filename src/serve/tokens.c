@@ -1,7 +1,7 @@
-// tokens.c — /tokenize, /detokenize, /apply-template (llama.cpp's shapes) and /tokenizer_info
-// (vLLM's).
+// tokens.c — /tokenize, /detokenize, /apply-template (llama.cpp's shapes), /tokenizer_info (vLLM's), and
+// counts of a prompt's tokens.
 #include "api/value.h"
-#include "serve/server.h"
+#include "serve/dialect.h"
 #include "text/utf8.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,27 +227,50 @@ void fr_handle_template(fr_exchange *x, void *server) {
     fr_prepare(server, x, apply_template, &(fr_handling){server, x});
 }
 
+// ---- counts of a prompt's tokens
+
+typedef struct counting {
+    const fr_server *server;
+    fr_exchange *x;
+    const fr_ask_options *options;
+    const char *object; // of the answer; NULL: it has none
+} counting;
+
 static fr_status count(void *user, const fr_watch *watch, fr_error *err) {
-    const fr_handling *h = user;
-    fr_api_model model = h->server->api;
+    const counting *c = user;
     fr_api_request r;
-    json_t *root = fr_read_body(h->x, watch, err);
-    if (!root) return err->code;
-    model.watch = watch;
-    fr_status st = fr_api_parse_value(&r, FR_API_CHAT, root, &h->server->defaults, err);
-    if (!st) st = fr_api_encode(&r, &model, err);
+    json_t *body = fr_read_body(c->x, watch, err);
+    if (!body) return err->code;
+    const fr_status st = fr_ask_read(&r, c->server, c->options, body, 0, watch, err);
     if (!st)
-        fr_reply_json(h->x, 200,
-                      json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
+        fr_reply_json(c->x, 200,
+                      json_pack("{s:s*, s:I}", "object", c->object, "input_tokens",
                                 (json_int_t)r.prompt[0].n));
     fr_api_close(&r);
+    json_decref(body);
     return st;
 }
 
-// Tokens of a chat's prompt.
-void fr_handle_count(fr_exchange *x, void *server) {
-    fr_prepare(server, x, count, &(fr_handling){server, x});
+static void reply_count(fr_exchange *x, const fr_server *server, const fr_dialect *dialect,
+                        const char *object) {
+    fr_prepare(server, x, count, &(counting){server, x, &dialect->ask, object});
 }
+
+static const char openais[] = "response.input_tokens";
+
+void fr_handle_count(fr_exchange *x, void *server) {
+    reply_count(x, server, &fr_dialect_chat, openais);
+}
+
+void fr_handle_count_input(fr_exchange *x, void *server) {
+    reply_count(x, server, &fr_dialect_responses, openais);
+}
+
+void fr_handle_count_tokens(fr_exchange *x, void *server) {
+    reply_count(x, server, &fr_dialect_anthropic, NULL);
+}
+
+// ---- the tokenizer
 
 static json_t *token_or_null(const fr_text *text, int32_t id) {
     size_t n = 0;

@@ -33,8 +33,8 @@ static bool has_key(fr_exchange *x) {
     return x->key;
 }
 
-// The status that the name gets by which the server is asked; 0: it may be. A page of a stranger's
-// name has no key, so names need not be known where keys are asked for.
+// What the name gets by which the server is asked: a status, or 0 where it is answered. Where keys
+// are asked for any name is, as a page that took a name of its own has no key.
 static int judge_host(fr_exchange *x) {
     const fr_http_options *o = &x->http->options;
     const char *host = x->own_host ? x->own_host : fr_exchange_header(x, "Host");
@@ -53,16 +53,16 @@ int fr_access_status(fr_exchange *x) {
 
 // ---------------------------------------------------------------- peers
 
-// Who asks by a Unix socket: "unix:" and the number of its user.
+// A peer at a Unix socket: "unix:" and the number of its user.
 static void name_user(fr_exchange *x) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct ucred who;
-    socklen_t n = sizeof who;
+    struct ucred user;
+    socklen_t n = sizeof user;
     x->is_unix = true;
     snprintf(x->peer, sizeof x->peer, "unix");
-    if (info && !getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &who, &n))
-        snprintf(x->peer, sizeof x->peer, "unix:%u", who.uid);
+    if (info && !getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &user, &n))
+        snprintf(x->peer, sizeof x->peer, "unix:%u", user.uid);
 }
 
 void fr_access_name_peer(fr_exchange *x) {

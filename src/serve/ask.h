@@ -17,8 +17,8 @@ typedef struct fr_choice {
     fr_request request;
     fr_sampling sampling;
     fr_job job;
-    fr_told told; // of the job, as answers are built of it
-    // Of a chat: its parsed text, and how much of that was sent: bytes of the told text parsed,
+    fr_told told; // a copy of what came of the job, of which answers are built
+    // Of a chat: its parsed text, and how much of that was sent: bytes of the text parsed,
     // bytes of thinking and of content sent, calls sent.
     fr_api_answer answer;
     size_t parsed, thought, said;
@@ -47,7 +47,7 @@ typedef struct fr_ask {
     bool submitted;
     char address[FR_CLIENT_NAME]; // the client's
     char id[40];
-    const char *tag; // of the id, behind what all ids of its kind begin with
+    const char *tag; // the id after what all ids of its kind begin with
     time_t created;
 } fr_ask;
 
@@ -67,8 +67,8 @@ fr_status fr_ask_open(fr_ask **out, fr_server *server, fr_exchange *x,
 void fr_ask_close(fr_ask *ask);
 // Waits until all choices have ended. False: the other side has hung up.
 bool fr_ask_wait(fr_ask *ask, fr_exchange *x);
-// Takes the text of a chat's choice apart as far as it is told. FR_ENOMEM, what the choice failed with, and FR_EINTR: it ended before it began,
-// or was cut off by a server that ends.
+// Takes the text of a chat's choice apart, as far as it has come. FR_ENOMEM; what the choice failed
+// with; FR_EINTR: it ended before it began, or was cut off by a server that ends.
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err);
 
 // Reads a body as fr_ask_open does, but asks for nothing: its prompts may be of any length, unless
@@ -88,8 +88,8 @@ void fr_ask_add_seed(const fr_ask *ask, json_t *doc);
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read);
 // Appends the text of a choice's prompt.
 void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text);
-// Log probabilities of the tokens that are told, from `from` on, in the API's shape; null where they
-// are not wanted. In a stream `from` only grows.
+// Log probabilities of the tokens that have come, from `from` on, in the API's shape; null where
+// they are not wanted. In a stream `from` only grows.
 json_t *fr_ask_logprobs(const fr_ask *ask, fr_choice *c, int from);
 
 #endif

@@ -51,8 +51,8 @@ static double writing_of(const fr_told *t) {
     return (t->ended > 0 ? t->ended : fr_seconds()) - t->first_token;
 }
 
-// Seconds that plain decoding of the same tokens would take: as the measured cost of passes predicts
-// them, and by what these passes took beside their own prediction. 0: nothing is known.
+// Seconds that plain decoding of the same tokens would take: as the measured cost of passes
+// predicts them, and by what these passes took beside their own prediction. 0: nothing is known.
 static double plain_seconds(const fr_stats *s) {
     const double took = fr_pass_seconds(s->seconds_by_rows);
     return s->predicted > 0 ? s->predicted_plain * took / s->predicted : 0;
@@ -108,7 +108,7 @@ void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text) {
     fr_api_prompt_text(&ask->request, &ask->server->api, index / ask->request.n, text, &never);
 }
 
-// Of a prompt and the answer that is behind it.
+// Of a prompt and the answer after it.
 static json_t *echoed_logprobs(const fr_ask *ask, const fr_choice *c) {
     fr_buffer text = {0};
     fr_ask_add_prompt(ask, c, &text);

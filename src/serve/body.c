@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LARGE = 4 << 20 }; // who has held so much looks through the heap at its end
+enum { LARGE = 4 << 20 }; // a request that has held so much gives free pages back at its end
 // Seconds that room is waited for: by a body that comes, and by a thread that prepares bodies.
 static const double COMING = 2, PREPARING = 0.5;
 

@@ -5,11 +5,11 @@
 
 static const double SLOW = 100e3; // bytes a second; a body that comes slower makes room
 static const double TAKEN = 1e6;  // ... and an answer that is taken slower
-static const double LOOK = 0.1;   // seconds between two looks for who has become slow
+static const double LOOK = 0.1;   // seconds between two looks for slow ones
 
 enum { RESERVE = 8 }; // one part of so many is for small bodies alone
 
-// `used` is the sum of all shares, `large` that of those whose body is large.
+// `used` is the sum of all shares, `large` the sum of those with a large body.
 struct fr_body_memory {
     pthread_mutex_t lock;
     pthread_cond_t given;
@@ -48,7 +48,7 @@ bool fr_body_memory_is_sound(const fr_body_memory *b) {
     return used == b->used && large == b->large && used <= b->most;
 }
 
-// ---------------------------------------------------------------- who comes and goes
+// ---------------------------------------------------------------- requests come and go
 
 void fr_body_memory_enter(fr_body_memory *b, fr_body_share *s, void (*end)(void *user), void *user,
                           double now) {
@@ -148,7 +148,7 @@ void fr_body_share_give(fr_body_share *s, size_t bytes) {
     pthread_mutex_unlock(&s->of->lock);
 }
 
-// ---------------------------------------------------------------- who makes room
+// ---------------------------------------------------------------- which one makes room
 
 static bool is_slow(const fr_body_share *s, double now) {
     if (s->takes) return now > s->late;
@@ -168,7 +168,7 @@ static fr_body_share *least_wanted(const fr_body_memory *b, const fr_body_share 
     return worst;
 }
 
-// Whether one was told to end and has not yet.
+// Whether one is to end and has not yet.
 static bool one_ends(const fr_body_memory *b) {
     const fr_body_share *s = b->first;
     while (s && !s->ends)

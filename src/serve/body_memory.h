@@ -1,9 +1,9 @@
 // body_memory.h — the bytes that all requests hold together: bodies while they come, and what is
 // made of them.
 //
-// A request has a share. Requests whose body is small may use all of it, large ones leave an eighth
-// of it to them. Where there is no room, who sends a body slowly or takes an answer slowly makes
-// some: of these the one that has held most bytes for longest ends. Knows no HTTP and allocates
+// A request has a share. Requests with a small body may use all of it, large ones leave an eighth
+// of it to them. Where there is no room, one of the requests ends that send a body slowly or take
+// an answer slowly: the one that has held most bytes for longest. Knows no HTTP and allocates
 // nothing for a share.
 #ifndef FR_SERVE_BODY_MEMORY_H
 #define FR_SERVE_BODY_MEMORY_H

@@ -1,5 +1,5 @@
-// dialect.h — how an API words the answers that an ask gives. All of it is built of what is told of
-// the choices (told.h), with no job locked.
+// dialect.h — how an API words the answers that an ask gives. All of it is built of copies of what
+// came of the choices (told.h), with no job locked.
 #ifndef FR_SERVE_DIALECT_H
 #define FR_SERVE_DIALECT_H
 #include "serve/ask.h"
@@ -24,7 +24,7 @@ typedef struct fr_dialect {
     bool begins_at_once;
     // What is new of a choice.
     void (*part)(const fr_ask *ask, const fr_part *p, json_t *events);
-    // So many tokens of a prompt are read; NULL: nobody is told.
+    // So many tokens of a prompt are read; NULL: there is no such event.
     void (*progress)(const fr_ask *ask, int index, int n_read, json_t *events);
     // Nothing is new for long: an event that clients take for a sign of life.
     void (*alive)(const fr_ask *ask, int index, json_t *events);

@@ -1,4 +1,4 @@
-// events.c — a stream looks at what is told of each choice, and then builds what is new of it.
+// events.c — a stream copies what came of each choice, and then builds what is new of it.
 #include "serve/events.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 static const double SILENCE = 5; // the usual fr_server.silence
 
 typedef struct sent {   // of a choice
-    int tokens, n_read; // n_read: of the prompt, as was told; -1: not yet
+    int tokens, n_read; // n_read: of the prompt, as was sent; -1: not yet
     size_t bytes;
     bool begun, parts, ended; // begun: with what a stream begins with; parts: of the answer
 } sent;
@@ -92,8 +92,8 @@ static bool add_begin(fr_events *e, int i, fr_buffer *out) {
     return e->dialect->begins_at_once && e->ask->choice[i].told.started > 0 && begin(e, i, out);
 }
 
-// Tells how far its prompt is read: before the first pass, then after each that read some of it, and
-// that it is read.
+// How far its prompt is read: before the first pass, after each that has read some of it, and at
+// its end.
 static bool add_progress(fr_events *e, int i, fr_buffer *out) {
     const fr_told *t = &e->ask->choice[i].told;
     sent *s = &e->of[i];
@@ -187,8 +187,8 @@ static void add_end(fr_events *e, fr_buffer *out) {
 
 static void wait_for_news(fr_events *e, int i) {
     fr_choice *c = &e->ask->choice[i];
-    const bool tells = e->ask->request.return_progress && !e->of[i].parts;
-    fr_told_await(&c->told, &c->job, tells || e->ask->n > 1 ? 0.02 : 0.25);
+    const bool reads = e->ask->request.return_progress && !e->of[i].parts;
+    fr_told_await(&c->told, &c->job, reads || e->ask->n > 1 ? 0.02 : 0.25);
 }
 
 bool fr_events_next(void *events, fr_exchange *x, fr_buffer *out) {

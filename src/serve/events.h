@@ -10,7 +10,7 @@ fr_events *fr_events_open(fr_ask *ask, const fr_dialect *dialect);
 void fr_events_close(fr_events *e); // cancels what goes on
 // Appends the events for what came since the last call. False: there are none. x: for errors.
 bool fr_events_look(fr_events *e, const fr_exchange *x, fr_buffer *out);
-// Appends what tells the client that it is still answered.
+// Appends a sign of life: the client is still answered.
 void fr_events_live(fr_events *e, fr_buffer *out);
 // Waits for the next events: an fr_stream_next_fn, whose stream is an fr_events.
 bool fr_events_next(void *events, fr_exchange *x, fr_buffer *out);

@@ -74,8 +74,8 @@ const char *fr_exchange_peer(const fr_exchange *x) {
     return x->peer;
 }
 
-// Values of several lines of the header are one list. None where there is no memory for all: the last
-// ones are those that the proxy has added.
+// Values of several lines of the header are one list. None where there is no memory for all: the
+// last ones are those that the proxy has added.
 static enum MHD_Result join_forwarded(void *list, enum MHD_ValueKind kind, const char *key,
                                       const char *value) {
     fr_error never;

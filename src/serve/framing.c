@@ -1,8 +1,8 @@
 // framing.c — libmicrohttpd before 1.0 takes the first of several lengths, does not look at codings
 // that it does not know, and reads lines as C strings: what comes after a NUL is not there for it.
 // A proxy may read on. So the head is walked here too: libmicrohttpd has put NULs in the place of
-// colons and line ends and left all else where it came, so that each header must begin where the one
-// before it ended, and the last one end the head.
+// colons and line ends and left all else where it came, so that each header must begin where the
+// one before it ended, and the last one end the head.
 #include "serve/framing.h"
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// http.c — a request comes in parts: headers are checked when they are there, and who asks; the body
-// is gathered, then its route's handler replies (exchange.c). Last, opening and closing.
+// http.c — a request comes in parts: its headers are checked when they are there, its body is
+// gathered, then its route's handler replies (exchange.c). Last, opening and closing.
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -67,7 +67,7 @@ static void list_methods(const fr_http *h, const char *path, char *list, size_t 
 
 // ---- what needs no body to be answered
 
-static uint64_t told_bytes(fr_exchange *x) {
+static uint64_t length_of(fr_exchange *x) {
     const char *length = fr_exchange_header(x, "Content-Length");
     return length ? strtoull(length, NULL, 10) : 0;
 }
@@ -78,7 +78,7 @@ static int look_at(fr_exchange *x) {
     x->route = find_route(x->http, x->method, x->path);
     const int status = fr_access_status(x);
     if (status) return status;
-    if (told_bytes(x) > x->http->options.body_bytes) return 413;
+    if (length_of(x) > x->http->options.body_bytes) return 413;
     if (x->route || !strcmp(x->method, "OPTIONS")) return 0;
     list_methods(x->http, x->path, methods, sizeof methods);
     return *methods ? 405 : 404;
@@ -133,20 +133,20 @@ static void gather(fr_exchange *x, const char *data, size_t n) {
     x->refused = fr_body_gather(x, data, n);
 }
 
-// Whether more has come than is worth reading for nothing. Only a body in chunks has no length that is
-// checked before: its sender finds the answer if the body ends soon after it became too long.
+// Whether more has come than is worth reading for nothing. Only a body in chunks has no length that
+// is checked before: its sender finds the answer if the body ends soon after it became too long.
 static bool is_endless(const fr_exchange *x) {
     return x->come > 2 * x->http->options.body_bytes + READ_ON;
 }
 
-// Whether a body comes that is short enough to be read for nothing: a client that sends it whole before
-// it reads finds its answer, and the connection goes on.
+// Whether a body comes that is short enough to be read for nothing: a client that sends it whole
+// before it reads finds its answer, and the connection goes on.
 static bool is_soon_over(fr_exchange *x) {
-    return !fr_exchange_header(x, "Transfer-Encoding") && told_bytes(x) <= READ_ON;
+    return !fr_exchange_header(x, "Transfer-Encoding") && length_of(x) <= READ_ON;
 }
 
-// The headers are there, of the body nothing. Where nobody can tell where it ends, or nobody wants
-// what is long, nothing more is read from this connection.
+// The headers are there, of the body nothing. Where its end is not certain, or it is long and not
+// wanted, nothing more is read from this connection.
 static enum MHD_Result begin_body(fr_exchange *x) {
     int status;
     const char *fault = fr_framing_fault(&x->framing, &status);
@@ -273,7 +273,7 @@ static caller *open_caller(const fr_http *h, struct MHD_Connection *connection) 
 
 static void close_caller(const fr_http *h, caller *c) {
     if (!c) return;
-    free_exchange(c->asks); // which may be told to end while it is there
+    free_exchange(c->asks); // before the connection, which a share may end until then
     fr_connections_remove(h->connections, c->on);
     fr_free(c);
 }

@@ -29,7 +29,7 @@ typedef struct fr_http_options {
     const fr_http_route *routes; // up to one without a method
     void *user;                  // of the handlers
     const char *const *keys;     // NULL-terminated API keys; NULL: none are asked for
-    const char *proxies;         // whose X-Forwarded-For is believed (forwarded.h); NULL: nobody's
+    const char *proxies;         // their X-Forwarded-For is believed (forwarded.h); NULL: none
     const char *cors; // origins that browsers may ask from: "*", or a list with commas, where
                       // "localhost" is this machine from any port; NULL: none
     int connections;  // at most; beyond that one that is waited for makes room
@@ -38,7 +38,7 @@ typedef struct fr_http_options {
     size_t memory;           // of all bodies, and of what is made of them, together; 0: no limit
     double request_seconds;  // until a request's first line, and for the rest (connections.h)
     int idle_seconds;        // between requests, and until a part of an answer is taken
-    // Told after each exchange.
+    // Called after each exchange.
     void (*log)(void *user, const fr_exchange *x, double seconds);
     // Writes the error's body in the style of the path's API. type: as in OpenAI's "type".
     void (*error)(fr_exchange *x, int status, const char *type, const char *message);
@@ -47,19 +47,19 @@ typedef struct fr_http_options {
     const char *allowed_hosts;
 } fr_http_options;
 
-// FR_EARG: the hosts are none, too many or too long, or a name is none; FR_EIO: one cannot be listened on; FR_ENOMEM.
-// All strings stay in place.
+// FR_EARG: the hosts are none, too many or too long, or a name is none. FR_EIO: one cannot be
+// listened on. FR_ENOMEM. All strings stay in place.
 fr_status fr_http_open(fr_http **out, const fr_http_options *options, fr_error *err);
 int fr_http_port(const fr_http *h);      // 0: it listens on Unix sockets alone
-bool fr_http_is_local(const fr_http *h); // nobody on another machine reaches it
+bool fr_http_is_local(const fr_http *h); // no other machine reaches it
 // How many connections there may be: fewer than were asked for where this process may not open
 // files enough. Raises its soft limit for that.
 int fr_http_connections(const fr_http *h);
-// Every answer that begins from now on ends its connection, so that who asks again connects anew,
-// and to another server where there is one.
+// Every answer that begins from now on ends its connection, so that a client connects anew to ask
+// again, and to another server where there is one.
 void fr_http_retire(fr_http *h);
 void fr_http_stop_listening(fr_http *h); // connections that there are go on
-// Waits until every answer was taken by who wants it, at most so many seconds. Whether that is so.
+// Waits until every answer that is wanted was taken, at most so many seconds. Whether that is so.
 bool fr_http_at_rest(fr_http *h, double seconds);
 void fr_http_close(fr_http *h); // ends all connections; NULL is fine
 
@@ -71,7 +71,7 @@ const char *fr_exchange_header(fr_exchange *x, const char *name);
 const char *fr_exchange_argument(const fr_exchange *x, const char *name); // of the query; the same
 // The other side's address; "unix:" and its user's number, where it came by a Unix socket.
 const char *fr_exchange_peer(const fr_exchange *x);
-// Who asks: the client's address, as proxies that are believed tell it.
+// The address of the client, of which proxies that are believed know.
 void fr_exchange_client(const fr_exchange *x, char name[FR_CLIENT_NAME]);
 const char *
 fr_exchange_key(const fr_exchange *x); // the key that it came with, if keys are asked for
@@ -94,7 +94,7 @@ void fr_exchange_set(fr_exchange *x, const char *name, const char *value);
 // Replies with a whole body, which is copied.
 void fr_exchange_reply(fr_exchange *x, int status, const char *type, const void *body,
                        size_t bytes);
-// The same with a body that becomes the reply's, who frees it by free().
+// The same with a body that becomes the reply's, which frees it by free().
 void fr_exchange_give(fr_exchange *x, int status, const char *type, char *body, size_t bytes);
 // Calls the option `error`.
 void fr_exchange_fail(fr_exchange *x, int status, const char *type, const char *message);

@@ -81,7 +81,7 @@ static fr_status add_heading(const reader *r, const json_t *file, fr_ids *ids) {
     return st ? st : add_line(r, "\n", ids);
 }
 
-// The first file that may fit: those behind it leave it room.
+// The first file that may fit: those after it leave it room.
 static size_t first_file(const reader *r, const json_t *files) {
     size_t i = json_array_size(files), tokens = 0;
     while (i && tokens < r->n_ctx) {
@@ -126,8 +126,8 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-// The last of n tokens, at most so many. Cut by whole steps, so that what is sent while somebody
-// types begins alike, and its keys and values serve again.
+// The last of n tokens, at most so many. Cut by whole steps, so that the prompts of a text that is
+// being typed begin alike, and their keys and values serve again.
 static size_t tail(size_t n, size_t most) {
     if (n <= most) return n;
     const size_t cut = (n - most + STEP - 1) / STEP * STEP;

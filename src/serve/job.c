@@ -1,4 +1,4 @@
-// job.c — what is told of a job goes in under its lock, and everybody who waits is woken.
+// job.c — what came of a job goes in under its lock, and wakes all threads that wait for it.
 #include "serve/job.h"
 #include "base/alloc.h"
 #include "decode/counts.h"
@@ -125,7 +125,7 @@ fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *tex
 }
 
 void fr_job_add_rest(fr_job *job) {
-    fr_error unsaid; // what was told stays
+    fr_error unsaid; // what is there stays
     pthread_mutex_lock(&job->lock);
     if (!add_behind(&job->text, &job->rest, &unsaid))
         add_behind(&job->pieces, &job->rest_pieces, &unsaid);

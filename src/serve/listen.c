@@ -96,7 +96,8 @@ static fr_status replace(const struct sockaddr_un *at, fr_error *err) {
     return unlink(path) ? fr_fail(err, FR_EIO, "%s: cannot remove it: %m", path) : FR_OK;
 }
 
-// The mode of a socket that is not bound yet becomes that of its file: nobody else ever sees it open.
+// The mode of a socket that is not bound yet becomes that of its file: at no time is it open to
+// others.
 static fr_status bind_path(fr_listener *l, const struct sockaddr_un *at, fr_error *err) {
     struct stat is;
     fr_status st = replace(at, err);
@@ -115,8 +116,8 @@ static fr_status bind_path(fr_listener *l, const struct sockaddr_un *at, fr_erro
     return FR_OK;
 }
 
-// Two servers that start at once take their turn: the folder is locked. Any user can lock a folder that
-// all can read, as /tmp, so a lock that stays is not waited for.
+// Two servers that start at once take their turn: the folder is locked. Any user can lock a folder
+// that all can read, as /tmp, so a lock that stays is not waited for.
 static int lock_folder_of(const char *path) {
     enum { TRIES = 200, PAUSE = 10000 }; // microseconds
     char copy[sizeof((struct sockaddr_un *)NULL)->sun_path];

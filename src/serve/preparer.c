@@ -1,5 +1,5 @@
-// preparer.c — a queue in the order of bytes, and two threads that take its first. Each preparation is
-// a ticket on the stack of who waits for it.
+// preparer.c — a queue in the order of bytes, and two threads that take its first. Each preparation
+// is a ticket on the stack of the thread that waits for it.
 #define _GNU_SOURCE
 #include "serve/preparer.h"
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { THREADS = 2, NICE = 10 };
-static const double LOOK = 0.05; // seconds between two looks whether somebody waits
+static const double LOOK = 0.05; // seconds between two looks whether it is wanted
 
 // A chat template may need a MiB of it (jinja.h); frames that are looked after by a sanitizer are
 // several times as large.
@@ -26,7 +26,7 @@ typedef enum reason { NONE, ENDING, LATE, GONE } reason;
 typedef struct ticket {
     fr_preparer *of;
     const fr_preparation *what;
-    struct ticket *next; // behind it in the queue
+    struct ticket *next; // after it in the queue
     pthread_cond_t news; // it has ended
     double until, looked;
     reason stopped; // of the thread that runs it; while it waits of the one that asks
@@ -88,7 +88,7 @@ static fr_status say_why(const ticket *t) {
         return fr_fail(t->err, FR_EINTR, "no answer could be begun within %g seconds; try again",
                        t->what->timeout);
     return fr_fail(t->err, FR_EINTR,
-                   t->stopped == GONE ? "nobody waits for it" : "this server is shutting down");
+                   t->stopped == GONE ? "the client has hung up" : "this server is shutting down");
 }
 
 static void run(ticket *t) {
@@ -156,7 +156,7 @@ static void wait_for_end(fr_preparer *p, ticket *t) {
     pthread_cond_destroy(&t->news);
 }
 
-// ---------------------------------------------------------------- for everybody
+// ---------------------------------------------------------------- from any thread
 
 fr_status fr_preparer_run(fr_preparer *p, const fr_preparation *what, fr_error *err) {
     ticket t = {.of = p, .what = what, .err = err};

@@ -1,10 +1,10 @@
-// preparer.h — the work of a request besides its passes: its body is parsed, translated, rendered and
-// tokenized, and a large answer is built.
+// preparer.h — the work of a request besides its passes: its body is parsed, translated, rendered
+// and tokenized, and a large answer is built.
 //
 // What comes of a small body is done at once by the thread that asks. For large ones there are two
-// threads of a lower priority than the passes have, and the shortest is next: however many come, and
-// however long, answers go on and short requests are not held up. Work that nobody wants any more ends
-// soon, and leaves the queue if it waits there. Knows neither HTTP nor JSON.
+// threads of a lower priority than the passes have, and the shortest is next: however many come,
+// and however long, answers go on and short requests are not held up. Work that is not wanted any
+// more ends soon, and leaves the queue if it waits there. Knows neither HTTP nor JSON.
 #ifndef FR_SERVE_PREPARER_H
 #define FR_SERVE_PREPARER_H
 #include "base/watch.h"
@@ -29,8 +29,8 @@ typedef struct fr_preparation {
     bool ends;              // the end of what was begun, which a draining server still does
 } fr_preparation;
 
-// Runs it and waits for its end. What it returned; FR_EINTR, and a sentence why, where it was stopped
-// or never begun.
+// Runs it and waits for its end. What it returned; FR_EINTR, and a sentence why, where it was
+// stopped or never begun.
 fr_status fr_preparer_run(fr_preparer *p, const fr_preparation *what, fr_error *err);
 
 void fr_preparer_drain(fr_preparer *p); // takes no more, but for ends
@@ -40,7 +40,7 @@ bool fr_preparer_idle(fr_preparer *p, double seconds);
 // How many wait for one of the two threads.
 int fr_preparer_waits(fr_preparer *p);
 
-// The invariant in preparer.c, for asserts: with its lock held, or while nobody uses it.
+// The invariant in preparer.c, for asserts: with its lock held, or while no thread uses it.
 bool fr_preparer_is_sound(const fr_preparer *p);
 
 #endif

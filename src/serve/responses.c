@@ -38,13 +38,13 @@ static json_t *thinking_item(const fr_ask *ask, int n, json_t *content) {
                      "summary", "content", content);
 }
 
-// Whether the call is one of a custom tool, whose input is a text.
+// Whether the call is one of a custom tool, which takes a text.
 static bool is_custom(const fr_ask *ask, const fr_api_call *call) {
     const json_t *space, *tool = fr_api_response_tool(ask->body, call->name, &space);
     return fr_api_is(fr_api_member(tool, "type"), "custom");
 }
 
-// What a call is told with: its arguments, or of a custom tool's the text in them.
+// What a call has as its input: its arguments, or of a custom tool's the text in them.
 static json_t *input_of(const fr_ask *ask, const fr_api_call *call) {
     fr_error never;
     json_t *arguments = is_custom(ask, call)

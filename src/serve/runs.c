@@ -1,5 +1,5 @@
-// runs.c — a job in its context: it begins, is paused or set aside, takes steps, and ends. What came
-// of it is told after each step.
+// runs.c — a job in its context: it begins, is paused or set aside, takes steps, and ends. After
+// each step its readers get what came of it.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/counts.h"
@@ -23,7 +23,7 @@ fr_run *fr_run_of(fr_scheduler *s, const fr_job *job) {
 
 // ---------------------------------------------------------------- text
 
-// Whether a line has come that is indented by less than it may be; the text is then cut behind its
+// Whether a line has come that is indented by less than it may be; the text is then cut after its
 // indentation.
 static bool is_outdented(fr_run *r) {
     const char *text = r->text.data;
@@ -85,8 +85,8 @@ static fr_status take_slot(fr_scheduler *s, fr_slot **slot, const fr_job *job, f
     return FR_OK;
 }
 
-// Of two paused ones the one to set aside: that has least to read again, and rather one that has read
-// its prompt, so that all prompts are read in the end.
+// Of two paused ones the one to set aside: that has least to read again, and rather one that has
+// read its prompt, so that all prompts are read in the end.
 static bool is_cheaper(const fr_run *r, const fr_run *than) {
     const bool writes = r->job->n_tokens > 0, other = than->job->n_tokens > 0;
     return writes != other ? writes : r->known < than->known;
@@ -120,7 +120,7 @@ static fr_status begin_session(fr_run *r, fr_error *err) {
     const fr_job *job = r->job;
     r->request.stream = take_text;
     r->request.user = r;
-    if (job->n_tokens) r->request.prompt_logprobs = false; // they were told
+    if (job->n_tokens) r->request.prompt_logprobs = false; // they are there
     r->again = true;
     const fr_status st =
         fr_session_begin_again(r->slot->session, &r->request, job->tokens, job->n_tokens, err);
@@ -129,7 +129,7 @@ static fr_status begin_session(fr_run *r, fr_error *err) {
     return st;
 }
 
-// Tells that it has begun, which context it runs in, and what that knows of the prompt.
+// It has begun: which context it runs in, and what that knows of the prompt.
 static void tell_place(fr_scheduler *s, const fr_run *r) {
     const int at = index_of(s, r);
     fr_job *job = r->job;
@@ -228,7 +228,7 @@ void fr_run_set_aside(fr_scheduler *s, fr_run *r) {
 
 // ---------------------------------------------------------------- a step
 
-// Has the generations end that nobody wants, or that take too long. One that is paused takes part in
+// Has the generations end that are not wanted, or take too long. One that is paused takes part in
 // the step, to end there.
 static void stop_some(fr_scheduler *s) {
     const double now = fr_seconds();
@@ -283,7 +283,7 @@ static void tell_progress(fr_scheduler *s, fr_run *r, const fr_result *result) {
     pthread_mutex_unlock(&s->lock);
 }
 
-// Tells what the step gave, and ends the job where that was all.
+// Passes on what the step gave, and ends the job where that was all.
 static void tell(fr_scheduler *s, fr_run *r) {
     fr_session *session = r->slot->session;
     const fr_result *result = fr_session_result(session);
@@ -298,7 +298,7 @@ static void tell(fr_scheduler *s, fr_run *r) {
         fr_session_cancel(session);
     }
     if (runs) return;
-    r->job->cut = r->cut; // before its end is told
+    r->job->cut = r->cut; // before its end, with which it is read
     end_run(s, r, st);
 }
 

@@ -2,8 +2,8 @@
 // and go), turns.c (which of them have a place) and runs.c (one in its context) alone.
 //
 // A job is QUEUED until it is given a context and a place; then it is PLACED, in the passes, or
-// PAUSED, in its context and in no pass. A paused one whose context another one needs is set ASIDE:
-// what it has written is read again when its turn comes.
+// PAUSED, in its context and in no pass. A paused one is set ASIDE where another one needs its
+// context: what it has written is read again when its turn comes.
 #ifndef FR_SERVE_SCHEDULE_H
 #define FR_SERVE_SCHEDULE_H
 #include "serve/clients.h"
@@ -28,8 +28,8 @@ struct fr_scheduler {
     fr_slots slots;            // of the thread alone, as is all up to `thread`
     fr_run run[FR_SLOTS_MOST]; // one for each context
     uint64_t n_rounds;         // of dealing out places
-    // The steps from which on one that was set aside, and a new one that needs the context of another
-    // one of its client, may take the place of one at work.
+    // The steps from which on one that was set aside, and a new one that needs the context of
+    // another one of its client, may take the place of one at work.
     int64_t again_from, new_from;
     int step_tokens; // that the step at hand gave
     pthread_t thread;
@@ -44,14 +44,14 @@ struct fr_scheduler {
     int64_t n_steps; // the thread alone counts them
     bool draining, cancels, ends;
     fr_counters counters;
-    fr_context_state context[FR_SLOTS_MOST]; // [n_contexts] as they were told
+    fr_context_state context[FR_SLOTS_MOST]; // [n_contexts] after the last step
     int n_contexts;
 };
 
 // ---- queue.c
-// Ends jobs without a context that nobody wants, or that were refused. With the lock held.
+// Ends jobs without a context that are not wanted, or were refused. With the lock held.
 void fr_queue_drop(fr_scheduler *s);
-// A job that has begun (`stats`) or not (NULL) ends. It is told.
+// A job that has begun (`stats`) or not (NULL) ends, which its readers see.
 void fr_queue_end(fr_scheduler *s, fr_job *job, fr_job_end end, const fr_stats *stats,
                   const fr_error *error);
 void fr_queue_move(fr_scheduler *s, fr_job *job, fr_job_at to);

@@ -1,5 +1,5 @@
-// scheduler.c — the thread: jobs whose time is over end, places are dealt out, all that have one take
-// a step. Then what may be called from any thread.
+// scheduler.c — the thread: late jobs end, places are dealt out, all jobs that have one take a
+// step. Then what may be called from any thread.
 #include "base/alloc.h"
 #include "serve/schedule.h"
 #include "serve/wait.h"

@@ -41,8 +41,8 @@ void fr_reply_json(fr_exchange *x, int status, json_t *document);
 // The option `error` of fr_http_options: OpenAI's shape, or Anthropic's on its paths.
 void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message);
 // The same for an error of the library: a wrong request is 400, a text that is too long 400 of its
-// own kind, no memory and what was not begun or was cut off (FR_EINTR) 503; 499 where nobody waits
-// for that any more.
+// own kind, no memory and what was not begun or was cut off (FR_EINTR) 503; 499 where the client
+// has hung up.
 void fr_reply_fault(fr_exchange *x, const fr_error *err);
 // The prompt fills a context, in tokens; at_least: it was not read to its end.
 void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool at_least,

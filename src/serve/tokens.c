@@ -1,5 +1,5 @@
-// tokens.c — /tokenize, /detokenize, /apply-template (llama.cpp's shapes), /tokenizer_info (vLLM's), and
-// counts of a prompt's tokens.
+// tokens.c — /tokenize, /detokenize, /apply-template (llama.cpp's shapes), /tokenizer_info
+// (vLLM's), and counts of a prompt's tokens.
 #include "api/value.h"
 #include "serve/dialect.h"
 #include "text/utf8.h"

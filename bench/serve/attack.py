@@ -1,24 +1,32 @@
 #!/usr/bin/env python3
 """Bodies and clients that take more of `forerun serve` than they should: does a neighbour notice?
 
-    bench/serve/attack.py --model MODEL.gguf [--program build/forerun] [--parts A1,A2,...] [--only TEXT] [--sizes case|most|all] [--json FILE]
+    bench/serve/attack.py --model MODEL.gguf [--program build/forerun] [--parts PART,...] [--only TEXT] [--sizes least|most|all] [--json FILE]
 
-A1 bodies that answers repeat; A2 keys that collide in a hash; A3 long lists that a translator joins; A4 prompts that can
-never fit; A5 values that take many times their bytes. Each at the size that first did harm, four times that, and 31 MB,
-from 8 senders at nice 19 (A1: 2), on a server of its own. It must hold that
+Parts, each of bodies (attack_bodies.py) but for the last:
+  repeat   what answers repeat
+  collide  keys that collide in a hash
+  join     long lists that a translator joins
+  fit      prompts that can never fit
+  grow     values that take many times their bytes
+  fair     a client that asks for more than there is
+
+A body is sent at three sizes: the least that does harm where it is not bounded, four times that, and 31 MB. Each time 8
+processes at nice 19 send it (2 in `repeat`), to a server of its own. These bounds must hold:
   neighbour  a short answer takes at most 1.5 times its time alone and a second, and has the same text,
   sender     gets an answer, or a refusal with a status and a sentence,
   memory     a minute later the server is within 100 MB of its size before,
   shutdown   SIGTERM, while such bodies are prepared, ends it within --drain and 2 seconds.
-In A1 "alone" is beside the same requests without what makes them large, as these are answered too.
+In `repeat` "alone" is beside the same requests without what makes them large, as these are answered too.
 
-FAIR: while A asks for more than there is, B's first token comes within twice its time alone and a second, and what A gets is
-what A gets alone: with one key, two, and none, A and B from two addresses of this machine (attack_fairness.py).
+In `fair` (attack_fairness.py), while A asks for more than there is, B's first token comes within twice its time alone and a
+second, and A's answers are those that it gets alone. A and B have one key, two, or none and two addresses of this machine.
 
 It needs Linux, 4 GB of memory, and a machine that does little else: times are compared. Every row is cut off after some
 minutes; all together take half an hour. Exit 1 where a bound is broken, with the rows and bounds.
 """
 import argparse
+import collections
 import http.client
 import json
 import multiprocessing
@@ -35,6 +43,7 @@ import attack_fairness as fairness
 import neighbour
 import server as serving
 
+PARTS = ["repeat", "collide", "join", "fit", "grow", "fair"]
 DRAIN = 5
 PATIENCE = 60  # seconds that a sender waits for its answer once the neighbour was answered, and until memory is back
 ASKS = 3       # answers of the neighbour
@@ -53,7 +62,7 @@ def sentence_of(status, text):
         return "status %d with %r" % (status, text[:80])
 
 
-def exchange(port, path, body, hang_up, tell):
+def exchange(port, path, body, hang_up, report):
     """(status, what is wrong): 0 where the sender hung up."""
     s = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     head = "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -61,7 +70,7 @@ def exchange(port, path, body, hang_up, tell):
         s.sendall((head % (path, len(body))).encode() + body)
     except OSError:
         pass  # refused in the middle: the answer is there
-    tell("sent")
+    report("sent")
     try:
         if hang_up:
             return 0, ""
@@ -122,10 +131,8 @@ class Senders:
         self.hear(PATIENCE + 5, lambda: not any(p.is_alive() for p in self.all) and self.out.empty())
         late = sum(p.is_alive() for p in self.all)
         self.kill()
-        statuses = {}
-        for status, _ in self.found:
-            statuses[status] = statuses.get(status, 0) + 1
-        return statuses, sorted({why for _, why in self.found if why} | ({"%d got no answer" % late} if late else set()))
+        wrong = {why for _, why in self.found if why} | ({"%d got no answer" % late} if late else set())
+        return collections.Counter(status for status, _ in self.found), sorted(wrong)
 
     def kill(self):
         for p in self.all:
@@ -183,7 +190,7 @@ def back_to(pid, mb):
 
 
 def shut_down(server, kind, body):
-    """SIGTERM while bodies are there whole and nobody has been answered."""
+    """SIGTERM while bodies are there whole and none was answered. Seconds until the end; None: it had to be killed."""
     senders = Senders(server.port, kind, body, False)
     senders.hear(10, lambda: senders.sent >= kind.senders)
     took = server.end(DRAIN + 60)
@@ -234,7 +241,7 @@ def run(o, kind, size):
         server.kill()
 
 
-def told(row):
+def line_of(row):
     """A line of the table."""
     number = lambda name: "-" if row.get(name) is None else "%.1f" % row[name]
     size = "%s to %s to %s" % tuple("%.0f" % row[n] if n in row else "-" for n in ("before_mb", "peak_mb", "after_mb"))
@@ -249,17 +256,19 @@ HEAD = ("| part | body | MB | alone, s | beside, s | statuses (0: hung up) | RSS
 
 def sizes_of(kind, which):
     every = kind.sizes()
-    return {"case": every[:1], "most": every[-1:], "all": every}[which]
+    return {"least": every[:1], "most": every[-1:], "all": every}[which]
 
 
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    a.add_argument("--parts", default="A1,A2,A3,A4,A5,FAIR")
+    a.add_argument("--parts", default=",".join(PARTS))
     a.add_argument("--only", default="", help="bodies, or kinds of clients, with this in their name")
-    a.add_argument("--sizes", choices=["case", "most", "all"], default="all")
+    a.add_argument("--sizes", choices=["least", "most", "all"], default="all")
     a.add_argument("--json", metavar="FILE")
     o = serving.arguments(a)
     parts, rows = o.parts.split(","), []
+    if not set(parts) <= set(PARTS):
+        a.error("--parts: expected some of %s, found %s" % (",".join(PARTS), o.parts))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers end with it
     chosen = [kind for kind in bodies.BODIES if kind.part in parts and o.only in kind.name]
     bodies.check()
@@ -268,8 +277,8 @@ def main():
     for kind in chosen:
         for size in sizes_of(kind, o.sizes):
             rows.append(run(o, kind, size))
-            print(told(rows[-1]), flush=True)
-    if "FAIR" in parts:
+            print(line_of(rows[-1]), flush=True)
+    if "fair" in parts:
         rows += fairness.run_all(o, Served)
     if o.json:
         with open(o.json, "w", encoding="utf-8") as f:

@@ -1,4 +1,4 @@
-"""Bodies that take more of a server than they should: each a function of its bytes, with the size that first did harm."""
+"""Bodies that take more of a server than they should: each a function of its bytes, with the least that does harm."""
 import json
 
 MB = 1 << 20
@@ -8,14 +8,15 @@ WORDS = " ".join("w%d" % (i * 7919 % 1000) for i in range(100))
 
 class Body:
     """One kind. `control`: the same request without what makes it large, beside which a neighbour's time alone is taken;
-    None: nobody. hang_up: the sender does not wait. senders: how many at a time."""
+    None: beside none. size: the least bytes that do harm. hang_up: the sender does not wait. senders: how many at a
+    time."""
 
     def __init__(self, part, name, path, make, size, control=None, hang_up=False, senders=8):
         self.part, self.name, self.path, self.make, self.size = part, name, path, make, size
         self.control, self.hang_up, self.senders = control, hang_up, senders
 
     def sizes(self):
-        """That of the case, four times that, and the most."""
+        """The least, four times that, and the most."""
         return sorted({min(self.size, MOST), min(4 * self.size, MOST), MOST})
 
 
@@ -74,28 +75,28 @@ PART = b'{"type":"reasoning_text","text":"aaaaaaaaaaaaaaaa"},'
 ITEM = b'{"type":"reasoning","summary":[],"content":[' + PART[:-1] + b"]},"
 
 BODIES = [
-    Body("A1", "metadata", "/v1/responses", response("metadata", (b'{"a":"', b'\\"', b'"}')), int(3.1 * MB), response("user", (b'"', b"u", b'"')), senders=2),
-    Body("A1", "text", "/v1/responses", response("text", (b'{"a":[', b"1,", b"1]}")), int(3.1 * MB), response("user", (b'"', b"u", b'"')), senders=2),
-    Body("A2", "colliding keys", "/apply-template", flood, int(1.5 * MB)),
-    Body("A3", "thinking blocks", "/v1/messages/count_tokens", filled(
+    Body("repeat", "metadata", "/v1/responses", response("metadata", (b'{"a":"', b'\\"', b'"}')), int(3.1 * MB), response("user", (b'"', b"u", b'"')), senders=2),
+    Body("repeat", "text", "/v1/responses", response("text", (b'{"a":[', b"1,", b"1]}")), int(3.1 * MB), response("user", (b'"', b"u", b'"')), senders=2),
+    Body("collide", "colliding keys", "/apply-template", flood, int(1.5 * MB)),
+    Body("join", "thinking blocks", "/v1/messages/count_tokens", filled(
         b'{"max_tokens":1,"messages":[' + QUESTION + b',{"role":"assistant","content":[', THINKING,
         b'{"type":"text","text":"a"}]},' + QUESTION + b"]}"), int(1.3 * MB)),
-    Body("A3", "reasoning items", "/v1/responses", filled(b'{"max_output_tokens":1,"input":[', ITEM, b'{"role":"user","content":"q"}]}'), int(1.7 * MB)),
-    Body("A3", "reasoning parts", "/v1/responses", filled(
+    Body("join", "reasoning items", "/v1/responses", filled(b'{"max_output_tokens":1,"input":[', ITEM, b'{"role":"user","content":"q"}]}'), int(1.7 * MB)),
+    Body("join", "reasoning parts", "/v1/responses", filled(
         b'{"max_output_tokens":1,"input":[{"type":"reasoning","summary":[],"content":[', PART,
         PART[:-1] + b']},{"role":"user","content":"q"}]}'), 1 * MB),
-    Body("A4", "never fits", "/v1/chat/completions", filled(b'{"messages":[{"role":"user","content":"', b"a", b'"}]}'), 16 * MB),
-    Body("A4", "never fits, hung up", "/v1/chat/completions", filled(b'{"messages":[{"role":"user","content":"', b"a", b'"}]}'), 16 * MB, hang_up=True),
-    Body("A5", "objects", "/tokenize", filled(b'{"x":[', b"{},", b"0]}"), 8 * MB),
-    Body("A5", "numbers", "/tokenize", filled(b'{"x":[', b"1e1,", b"0]}"), 8 * MB),
-    Body("A5", "strings", "/tokenize", filled(b'{"x":[', b'"",', b"0]}"), 8 * MB),
-    Body("A5", "detokenize", "/detokenize", filled(b'{"tokens":[', b"1,", b"1]}"), 8 * MB),
+    Body("fit", "never fits", "/v1/chat/completions", filled(b'{"messages":[{"role":"user","content":"', b"a", b'"}]}'), 16 * MB),
+    Body("fit", "never fits, hung up", "/v1/chat/completions", filled(b'{"messages":[{"role":"user","content":"', b"a", b'"}]}'), 16 * MB, hang_up=True),
+    Body("grow", "objects", "/tokenize", filled(b'{"x":[', b"{},", b"0]}"), 8 * MB),
+    Body("grow", "numbers", "/tokenize", filled(b'{"x":[', b"1e1,", b"0]}"), 8 * MB),
+    Body("grow", "strings", "/tokenize", filled(b'{"x":[', b'"",', b"0]}"), 8 * MB),
+    Body("grow", "detokenize", "/detokenize", filled(b'{"tokens":[', b"1,", b"1]}"), 8 * MB),
 ]
 SMALL = 2000  # bytes of a control
 
 
 def check():
-    """Each is JSON of about its size."""
+    """AssertionError or ValueError where one is not JSON of about its size."""
     for body in BODIES:
         made = body.make(100000)
         assert 99000 < len(made) <= 100100, (body.name, len(made))

@@ -1,4 +1,5 @@
 """A asks for more than a server has; B, another client, asks for a little. For attack.py."""
+import collections
 import statistics
 import threading
 import time
@@ -25,7 +26,7 @@ class Attack:
     """A's requests, until it is ended."""
 
     def __init__(self, port, requests, key):
-        self.over, self.began = threading.Event(), []
+        self.over = threading.Event()
         self.threads = [threading.Thread(target=self.go_on, args=(port, body, key), daemon=True) for body in requests]
         for t in self.threads:
             t.start()
@@ -33,7 +34,6 @@ class Attack:
     def go_on(self, port, body, key):
         while not self.over.is_set():
             answer = neighbour.Answer()
-            self.began.append((body, answer))
             self.ask(port, body, key, answer)
             if answer.status != 200:
                 self.over.wait(0.5)
@@ -100,9 +100,7 @@ def measure(server, requests, keys):
     for t in threads:
         t.join(155)
     row["beside"] = max(a.first if a.first is not None else a.seconds for a in answers)
-    row["statuses"] = {}
-    for a in answers:
-        row["statuses"][str(a.status)] = row["statuses"].get(str(a.status), 0) + 1
+    row["statuses"] = collections.Counter(str(a.status) for a in answers)
     why = next((a.why for a in answers if a.why or a.first is None), "")
     if why or row["beside"] > row["bound"]:
         broken["B's first token"] = why or "%.1f s, at most %.1f" % (row["beside"], row["bound"])
@@ -116,7 +114,7 @@ def measure(server, requests, keys):
 def run(o, serve, attack, keys):
     flags = ["--api-key", "k1,k2"] if KEYS[keys][0] else []
     server = serve(o.program, o.model, "--parallel", "4", *flags)
-    row = {"part": "FAIR", "body": attack + ", " + keys}
+    row = {"part": "fair", "body": attack + ", " + keys}
     try:
         row.update(measure(server, ATTACKS[attack], KEYS[keys]))
     except (OSError, ValueError, TypeError, statistics.StatisticsError) as why:
@@ -137,5 +135,5 @@ def run_all(o, serve):
             rows.append(row)
             print("| %s | %s | %s | %s | %s |" % (
                 row["body"], "%.2f" % row["alone"] if "alone" in row else "-", "%.2f" % row["beside"] if "beside" in row else "-",
-                row.get("statuses", ""), "; ".join("%s: %s" % b for b in row["broken"].items()) or "holds"), flush=True)
+                dict(row.get("statuses", {})) or "-", "; ".join("%s: %s" % b for b in row["broken"].items()) or "holds"), flush=True)
     return rows

@@ -1,8 +1,7 @@
-"""A neighbour on a server: who asks for short greedy answers while others do what they like, and what the server's
-process takes meanwhile."""
+"""A neighbour on a server: a client that asks for short greedy answers while others do what they like, and what memory the
+server's process takes meanwhile."""
 import http.client
 import json
-import os
 import threading
 import time
 
@@ -34,7 +33,8 @@ def read_events(reply, answer, began, until):
 
 
 def ask(port, body, source=None, key=None, limit=600, answer=None, path="/completion"):
-    """A stream of /completion's, whose text is there as far as it came. `answer`: where it is put as it comes."""
+    """The Answer to a body as a stream of /completion's, with the text that came within `limit` seconds. `source`: the
+    address that it comes from. `answer`: where all of it is put as it comes."""
     answer, began = answer or Answer(), time.monotonic()
     headers = {"Content-Type": "application/json", **({"Authorization": "Bearer " + key} if key else {})}
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=limit, source_address=(source, 0) if source else None)
@@ -100,6 +100,3 @@ class Watch(threading.Thread):
             for at, mb, took in self.rows:
                 f.write("%.1f,%.1f,%s\n" % (at, mb, "" if took is None else "%.3f" % took))
 
-
-def is_running(pid):
-    return os.path.exists("/proc/%d" % pid)

@@ -7,7 +7,7 @@
 First a sample of requests is asked one at a time, without a drafter and without what was read before. Then 14 clients with
 three keys ask them again on 5 places with hardly any memory for contexts, with every drafter there is, whole and streamed,
 from named slots, and hang up in the middle. Packs in the folder `packs` beside the model, and a datastore with its name, are
-drafters too. At the end SIGTERM comes in the middle of it all. Programs with a sanitizer are told to report everything.
+drafters too. At the end SIGTERM comes in the middle of it all. Programs with a sanitizer report everything they find.
 Exit 1 where an answer differs, a status is another one, a sanitizer reports, or the server does not end with 0.
 """
 import argparse

@@ -74,7 +74,6 @@ static size_t without_cut(const fr_buffer *text) {
     return n >= 3 && !memcmp(text->data + n - 3, "\xef\xbf\xbd", 3) ? n - 3 : n;
 }
 
-// Compares what was told with plain decoding of the same request; false: it differs.
 bool is_right(const world *w, const asked *a) {
     const fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = CTX};
     const fr_job *job = &a->job;

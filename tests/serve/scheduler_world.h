@@ -35,19 +35,20 @@ typedef struct asked { // a request, and what came of it
 void world_open(world *w);
 void world_schedule(world *w, int slots, int kept, int queue); // opens the scheduler
 void world_close(world *w);
-// Has `act` called within steps, by the scheduler's thread, as often as a text has rows there. Before
-// anything is submitted.
+// Has `act` called within steps, by the scheduler's thread, as often as a text has rows there.
+// Before anything is submitted.
 void world_watch(world *w, void (*act)(void *user), void *user);
 
 // A job of any kind.
 void fill(asked *a, unsigned *seed, int clients_text);
-// Of a prompt that is in place, with what stands in a->job already; and of n letters from `first` on.
+// Of a prompt that is in place, with what stands in a->job already; and of n letters from `first`
+// on.
 void prepare_prompt(asked *a, int n, int n_predict);
 void submit_prompt(world *w, asked *a, int n, int n_predict);
 void prepare_text(asked *a, int32_t first, int n, int n_predict);
 void submit_text(world *w, asked *a, int32_t first, int n, int n_predict);
 void wait_for_end(asked *a);
-// Whether what was told is that of plain decoding of the same request, or its beginning where it was
+// Whether the answer is that of plain decoding of the same request, or its beginning where it was
 // broken off.
 bool is_right(const world *w, const asked *a);
 

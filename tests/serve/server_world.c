@@ -1,8 +1,8 @@
 // server_world.c — opens the server of these tests, and asks it.
 #define _GNU_SOURCE
 #include "server_world.h"
+#include "client.h"
 #include "support/tiny_model.h"
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -83,12 +83,7 @@ int close_world(void **state) {
 // ---------------------------------------------------------------- a client
 
 int dial(void) {
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)fr_http_port(http)),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(fd >= 0 && !connect(fd, (const struct sockaddr *)&to, sizeof to));
-    return fd;
+    return client_dial(http);
 }
 
 static int sent(const char *bytes, size_t n) {
@@ -100,15 +95,7 @@ static int sent(const char *bytes, size_t n) {
 }
 
 int finish(int fd) {
-    size_t got = 0;
-    ssize_t m;
-    int status = 0;
-    while (got + 1 < MOST_REPLY && (m = recv(fd, reply + got, MOST_REPLY - 1 - got, 0)) > 0)
-        got += (size_t)m;
-    reply[got] = 0;
-    close(fd);
-    sscanf(reply, "HTTP/1.1 %d", &status);
-    return status;
+    return client_hear(fd, reply, MOST_REPLY);
 }
 
 int exchange(const char *bytes, size_t n) {

@@ -1,10 +1,10 @@
-// Who may ask: names of the server, bytes that no request has, white space around values, and Unix
-// sockets.
+// What is answered: names of the server, bytes that no request has, white space around values, and
+// Unix sockets.
 #define _GNU_SOURCE
+#include "client.h"
 #include "serve/exchange.h"
 #include "serve/host.h"
 #include "serve/server.h"
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,11 +31,6 @@ static void hello(fr_exchange *x, void *user) {
     fr_exchange_reply(x, 200, "text/plain", "hello", 5);
 }
 
-static void refuse(fr_exchange *x, int status, const char *type, const char *message) {
-    (void)type;
-    fr_exchange_reply(x, status, "text/plain", message, strlen(message));
-}
-
 static const fr_http_route routes[] = {{"GET", "/", hello, true},
                                        {"GET", "/private", hello, false},
                                        {"POST", "/", hello, true},
@@ -53,22 +48,13 @@ static fr_status try_open(const char *host, const char *const *with, const char 
                                .body_bytes = 1 << 20,
                                .request_seconds = 1000,
                                .idle_seconds = 100,
-                               .error = refuse};
+                               .error = client_refuse};
     return fr_http_open(&http, &o, err);
 }
 
 static void open_with(const char *host, const char *const *with, const char *allowed) {
     fr_error err;
     if (try_open(host, with, allowed, &err)) fail_msg("%s", err.text);
-}
-
-static int dial(void) {
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)fr_http_port(http)),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(fd >= 0 && !connect(fd, (const struct sockaddr *)&to, sizeof to));
-    return fd;
 }
 
 static int dial_path(const char *path) {
@@ -82,21 +68,13 @@ static int dial_path(const char *path) {
 
 // Says bytes, hears to the end; the status. 0: none.
 static int exchange_on(int fd, const char *bytes, size_t n) {
-    const struct timeval patience = {.tv_sec = 60};
-    size_t had = 0;
-    ssize_t m;
     assert_true(fd >= 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     assert_int_equal(send(fd, bytes, n, MSG_NOSIGNAL), (int)n);
-    while (had + 1 < sizeof reply && (m = recv(fd, reply + had, sizeof reply - 1 - had, 0)) > 0)
-        had += (size_t)m;
-    reply[had] = 0;
-    close(fd);
-    return strncmp(reply, "HTTP/1.1 ", 9) ? 0 : atoi(reply + 9);
+    return client_hear(fd, reply, sizeof reply);
 }
 
 static int exchange(const char *text) {
-    return exchange_on(dial(), text, strlen(text));
+    return exchange_on(client_dial(http), text, strlen(text));
 }
 
 static void expect(const char *text, int status) {
@@ -112,7 +90,7 @@ static void expect_host(const char *host, int status) {
 
 // ---------------------------------------------------------------- names
 
-static void names_that_no_stranger_owns_are_answered(void **state) {
+static void names_that_no_page_can_have_are_answered(void **state) {
     (void)state;
     static const char *const known[] = {"127.0.0.1",     "127.0.0.1:8080", "192.168.7.9:1",
                                         "[::1]",         "[::1]:8080",     "[fe80::1%25eth0]:80",
@@ -198,7 +176,7 @@ static void with_a_key_names_count_where_they_are_given(void **state) {
     fr_http_close(http);
 }
 
-static void who_reaches_it_is_known(void **state) {
+static void a_server_knows_whether_other_machines_reach_it(void **state) {
     (void)state;
     static const struct {
         const char *host;
@@ -262,7 +240,7 @@ static void bytes_that_no_head_has_end_the_connection(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         memcpy(text, bad[i].text, bad[i].n);
         memcpy(text + bad[i].n, more, sizeof more - 1);
-        const int status = exchange_on(dial(), text, bad[i].n + sizeof more - 1);
+        const int status = exchange_on(client_dial(http), text, bad[i].n + sizeof more - 1);
         if (status != 400 || strstr(reply, "hello")) fail_msg("%zu: found '%s'", i, reply);
     }
     expect_host("localhost", 200);
@@ -326,10 +304,10 @@ static void at(char path[128], const char *name) {
 }
 
 static void expect_answer(const char *path) {
-    char who[64];
-    snprintf(who, sizeof who, "unix:%u", geteuid());
+    char user[64];
+    snprintf(user, sizeof user, "unix:%u", geteuid());
     assert_int_equal(exchange_on(dial_path(path), ASK, sizeof ASK - 1), 200);
-    assert_string_equal(peer, who);
+    assert_string_equal(peer, user);
 }
 
 static void a_socket_is_its_owners_and_goes(void **state) {
@@ -431,12 +409,12 @@ static int remove_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_that_no_stranger_owns_are_answered),
+        cmocka_unit_test(names_that_no_page_can_have_are_answered),
         cmocka_unit_test(allowed_names_are_names),
         cmocka_unit_test(without_a_key_strange_names_are_refused),
         cmocka_unit_test(a_target_may_name_the_server),
         cmocka_unit_test(with_a_key_names_count_where_they_are_given),
-        cmocka_unit_test(who_reaches_it_is_known),
+        cmocka_unit_test(a_server_knows_whether_other_machines_reach_it),
         cmocka_unit_test(bytes_that_no_head_has_end_the_connection),
         cmocka_unit_test(chunks_are_the_last_of_a_connection),
         cmocka_unit_test(white_space_is_no_part_of_a_value),

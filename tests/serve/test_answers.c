@@ -1,4 +1,5 @@
-// Answers in OpenAI's forms, whole and as streams: those of the same request alone, whatever drafts.
+// Answers in OpenAI's forms, whole and as streams: those of the same request alone, whatever
+// drafts.
 #define _GNU_SOURCE
 #include "server_world.h"
 
@@ -274,8 +275,8 @@ static void an_error_ends_a_stream(void **state) {
     assert_int_equal(ask("POST", "/v1/chat/completions", CHAT "}"), 200);
 }
 
-// Whose time is over before his answer begins is told so, and not that it is empty; a stream has not
-// begun by then either.
+// A request that is late before its answer begins gets an error, and not an empty answer. A stream
+// has not begun by then either.
 static void what_never_began_is_no_answer(void **state) {
     (void)state;
     static const struct {

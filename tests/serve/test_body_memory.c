@@ -1,10 +1,9 @@
-// The memory that the bodies of all requests share: its bounds, who makes room, and what clients
-// see of it. Times are given where they matter.
+// The memory that the bodies of all requests share: its bounds, which of them makes room, and what
+// clients see of it. Times are given where they matter.
 #define _GNU_SOURCE
+#include "client.h"
 #include "serve/body_memory.h"
-#include "serve/http.h"
 #include "serve/wait.h"
-#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -131,7 +130,7 @@ static void a_body_is_given_a_second(void **state) {
     fr_body_share_leave(&asks);
 }
 
-// An answer that nobody takes makes room too, after a second and one more a megabyte.
+// An answer that is not taken makes room too, after a second and one more a megabyte.
 static void answers_that_are_not_taken_make_room(void **state) {
     (void)state;
     fr_body_share s = {0}, asks = {0};
@@ -223,11 +222,6 @@ static void too_much(fr_exchange *x, void *user) {
     assert_false(holds_so_much(x, SIZE_MAX, SIZE_MAX));
 }
 
-static void refuse(fr_exchange *x, int status, const char *type, const char *message) {
-    (void)type;
-    fr_exchange_reply(x, status, "text/plain", message, strlen(message));
-}
-
 static const fr_http_route routes[] = {{"POST", "/", hello, true},
                                        {"POST", "/holds", holds, true},
                                        {"POST", "/too-much", too_much, true},
@@ -242,7 +236,7 @@ static fr_http *open_http(void) {
                                .memory = MOST,
                                .request_seconds = 60,
                                .idle_seconds = 60,
-                               .error = refuse};
+                               .error = client_refuse};
     fr_http *http;
     fr_error err;
     if (fr_http_open(&http, &o, &err)) fail_msg("%s", err.text);
@@ -253,15 +247,11 @@ static fr_http *open_http(void) {
 static int sent(const fr_http *http, const char *path, size_t all, size_t bytes) {
     static char body[MOST];
     char head[200];
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)fr_http_port(http)),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    const int n = snprintf(head, sizeof head,
+    const int fd = client_dial(http),
+              n = snprintf(head, sizeof head,
                            "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
                            "Content-Length: %zu\r\n\r\n",
                            path, all);
-    assert_true(fd >= 0 && !connect(fd, (const struct sockaddr *)&to, sizeof to));
     assert_true(send(fd, head, (size_t)n, MSG_NOSIGNAL) == n);
     for (size_t at = 0; at < bytes;) {
         const ssize_t m = send(fd, body + at, bytes - at, MSG_NOSIGNAL);
@@ -272,15 +262,7 @@ static int sent(const fr_http *http, const char *path, size_t all, size_t bytes)
 }
 
 static int status_of(int fd) {
-    size_t n = 0;
-    ssize_t m;
-    int status = 0;
-    while (n + 1 < sizeof reply && (m = recv(fd, reply + n, sizeof reply - 1 - n, 0)) > 0)
-        n += (size_t)m;
-    reply[n] = 0;
-    close(fd);
-    sscanf(reply, "HTTP/1.1 %d", &status);
-    return status;
+    return client_hear(fd, reply, sizeof reply);
 }
 
 static void await_held(int n) {
@@ -290,7 +272,7 @@ static void await_held(int n) {
 
 // Bodies that stand still hold all that large ones may: small ones are served, and a large one
 // after they have stood still for a second.
-static void unfinished_bodies_keep_nobody_out(void **state) {
+static void unfinished_bodies_keep_no_request_out(void **state) {
     (void)state;
     enum { N = 7 };
     fr_http *http = open_http();
@@ -349,7 +331,7 @@ int main(void) {
         UNIT(a_body_is_given_a_second),
         UNIT(answers_that_are_not_taken_make_room),
         UNIT(bodies_that_wait_for_room_are_not_slow),
-        cmocka_unit_test(unfinished_bodies_keep_nobody_out),
+        cmocka_unit_test(unfinished_bodies_keep_no_request_out),
         cmocka_unit_test(values_count_too),
         cmocka_unit_test(a_body_ends_with_its_answer),
     };

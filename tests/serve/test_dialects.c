@@ -154,8 +154,8 @@ static void expect_no_call(const json_t *arguments) {
     fr_api_answer_close(&a);
 }
 
-// Whole numbers keep their digits; what is no object, or nested too deep for a connection's stack, is
-// no call.
+// Whole numbers keep their digits; what is no object, or nested too deep for a connection's stack,
+// is no call.
 static void calls_have_the_arguments_that_the_model_wrote(void **state) {
     (void)state;
     static const char *const texts[][2] = {
@@ -249,7 +249,7 @@ static void blocks_stand_as_the_model_wrote_them(void **state) {
     forget(&c);
 }
 
-// A custom tool's call is told with the text that is its input, a namespace's with the namespace.
+// A custom tool's call has the text that is its input, a namespace's has the namespace.
 static void custom_tools_are_called_with_a_text(void **state) {
     (void)state;
     static const char words[] =

@@ -197,8 +197,8 @@ static void requests_at_work_are_told(void **state) {
     assert_int_equal(ask("GET", "/activity", ""), 200);
     json_t *root = document();
     assert_int_equal(json_integer_value(json_object_get(root, "running")), 2);
-    // The third has had no turn yet, or one of the others has: passes until both were at work are many
-    // on a busy machine.
+    // The third has had no turn yet, or one of the others has: passes until both were at work are
+    // many on a busy machine.
     assert_int_equal(json_integer_value(json_object_get(root, "waiting")) +
                          json_integer_value(json_object_get(root, "paused")),
                      1);

@@ -1,5 +1,6 @@
-// Streams: what they are made of is copied out of a job, which is locked for that alone; they begin when a context takes
-// the job; a silent one says that it lives; and an event costs what is new in it.
+// Streams: what they are made of is copied out of a job, which is locked for that alone; they begin
+// when a context takes the job; a silent one says that it lives; and an event costs what is new in
+// it.
 #include "base/alloc.h"
 #include "serve/events.h"
 #include "serve/exchange.h"
@@ -30,7 +31,7 @@ static void watched_free(void *p) {
     free(p);
 }
 
-// ---- a stream whose job is told step by step
+// ---- a stream whose job gets its text step by step
 typedef struct told_stream {
     const fr_dialect *dialect;
     fr_events *events;
@@ -282,8 +283,8 @@ static void *await_begin(void *user) {
     return NULL;
 }
 
-// Nobody has to look again and again whether a job has begun.
-static void who_waits_hears_that_a_job_has_begun(void **state) {
+// No reader has to look again and again.
+static void a_reader_wakes_when_its_job_begins(void **state) {
     (void)state;
     told_stream s;
     pthread_t waits;
@@ -299,7 +300,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_built_while_a_job_is_locked),
         cmocka_unit_test(an_event_costs_what_is_new),
-        cmocka_unit_test(who_waits_hears_that_a_job_has_begun),
+        cmocka_unit_test(a_reader_wakes_when_its_job_begins),
         cmocka_unit_test(streams_begin_when_a_context_takes_the_job),
         cmocka_unit_test(a_silent_stream_lives),
         cmocka_unit_test(a_stream_that_has_begun_ends_with_its_error),

@@ -1,4 +1,5 @@
-// Whose request it is behind proxies: only named ones are believed, each for the one that asked it.
+// The client of a request that comes through proxies: only named ones are believed, each for the
+// address that asked it.
 #include "serve/forwarded.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,12 +8,12 @@
 
 #include <cmocka.h>
 
-static void the_client_is_the_last_that_no_named_proxy_is(void **state) {
+static void the_client_is_the_last_address_that_is_no_proxy(void **state) {
     static const struct {
         const char *proxies, *peer, *header, *client;
     } cases[] = {
         {NULL, "1.2.3.4", NULL, "1.2.3.4"},
-        {NULL, "1.2.3.4", "5.6.7.8", "1.2.3.4"},       // nobody is believed
+        {NULL, "1.2.3.4", "5.6.7.8", "1.2.3.4"},       // no proxy is believed
         {"10.0.0.1", "1.2.3.4", "5.6.7.8", "1.2.3.4"}, // ... nor one that is not named
         {"10.0.0.1", "10.0.0.1", "5.6.7.8", "5.6.7.8"},
         {"10.0.0.1", "10.0.0.1", NULL, "10.0.0.1"},
@@ -31,7 +32,7 @@ static void the_client_is_the_last_that_no_named_proxy_is(void **state) {
         {"10.0.0.1", "10.0.0.1", "[2001:db8:1:2::3]:80", "2001:db8:1:2::/64"},
         {"::1", "::1", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
         {"fd00::/8", "fd12::1", "::ffff:1.2.3.4", "1.2.3.4"},
-        // Behind what is no address nothing is believed.
+        // What stands before a word that is no address is not believed.
         {"10.0.0.1", "10.0.0.1", "5.6.7.8, unknown", "10.0.0.1"},
         {"10.0.0.1", "10.0.0.1", "5.6.7.8,", "10.0.0.1"},
         {"10.0.0.1", "10.0.0.1", "5.6.7.8, unknown, 10.0.0.1", "10.0.0.1"},
@@ -74,7 +75,7 @@ static void lists_of_proxies_are_checked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_client_is_the_last_that_no_named_proxy_is),
+        cmocka_unit_test(the_client_is_the_last_address_that_is_no_proxy),
         cmocka_unit_test(a_long_header_is_no_harm), cmocka_unit_test(lists_of_proxies_are_checked)};
     return cmocka_run_group_tests_name("serve/forwarded", tests, NULL, NULL);
 }

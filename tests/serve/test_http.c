@@ -2,6 +2,7 @@
 // waits for an answer is never sent away.
 #define _GNU_SOURCE
 #include "base/alloc.h"
+#include "client.h"
 #include "serve/connections.h"
 #include "serve/server.h"
 #include <arpa/inet.h>
@@ -69,23 +70,18 @@ static void without(fr_exchange *x, void *user) {
     fr_reply_json(x, 200, NULL);
 }
 
-static void who(fr_exchange *x, void *user) {
+static void client(fr_exchange *x, void *user) {
     char name[FR_CLIENT_NAME];
     (void)user;
     fr_exchange_client(x, name);
     fr_exchange_reply(x, 200, "text/plain", name, strlen(name));
 }
 
-static void refuse(fr_exchange *x, int status, const char *type, const char *message) {
-    (void)type;
-    fr_exchange_reply(x, status, "text/plain", message, strlen(message));
-}
-
 static const fr_http_route routes[] = {
-    {"GET", "/", hello, true},    {"POST", "/", hello, true},
-    {"GET", "/held", held, true}, {"GET", "/streamed", streamed, true},
-    {"GET", "/big", big, true},   {"GET", "/without", without, true},
-    {"GET", "/who", who, true},   {.method = 0}};
+    {"GET", "/", hello, true},        {"POST", "/", hello, true},
+    {"GET", "/held", held, true},     {"GET", "/streamed", streamed, true},
+    {"GET", "/big", big, true},       {"GET", "/without", without, true},
+    {"GET", "/client", client, true}, {.method = 0}};
 
 static void open_with(double request_seconds, int of_peer) {
     const fr_http_options o = {.host = "127.0.0.1",
@@ -96,7 +92,7 @@ static void open_with(double request_seconds, int of_peer) {
                                .body_bytes = 1 << 20,
                                .request_seconds = request_seconds,
                                .idle_seconds = 1,
-                               .error = refuse,
+                               .error = client_refuse,
                                .allowed_hosts = "x"};
     fr_error err;
     atomic_store(&answers, false);
@@ -107,14 +103,7 @@ static void open_with(double request_seconds, int of_peer) {
 // ---------------------------------------------------------------- clients
 
 static int dial(void) {
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)fr_http_port(http)),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct timeval patience = {.tv_sec = 60};
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    assert_true(fd >= 0 && !connect(fd, (const struct sockaddr *)&to, sizeof to));
-    return fd;
+    return client_dial(http);
 }
 
 static int say(int fd, const char *text) {
@@ -412,7 +401,7 @@ static void every_address_of_both_kinds_is_listened_on(void **state) {
                                    .body_bytes = 1 << 20,
                                    .request_seconds = 1000,
                                    .idle_seconds = 1,
-                                   .error = refuse,
+                                   .error = client_refuse,
                                    .allowed_hosts = "x"};
         fr_error err;
         if (fr_http_open(&http, &o, &err)) fail_msg("%s: %s", hosts[i], err.text);
@@ -422,7 +411,7 @@ static void every_address_of_both_kinds_is_listened_on(void **state) {
 }
 
 // By a proxy that is named; several lines of the header are one list.
-static void who_asks_is_told_by_a_proxy(void **state) {
+static void a_named_proxy_says_the_client(void **state) {
     (void)state;
     static const struct {
         const char *lines, *client;
@@ -436,10 +425,9 @@ static void who_asks_is_told_by_a_proxy(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int fd = dial();
         snprintf(request, sizeof request,
-                 "GET /who HTTP/1.1\r\nHost: x\r\n%sConnection: close\r\n\r\n", cases[i].lines);
+                 "GET /client HTTP/1.1\r\nHost: x\r\n%sConnection: close\r\n\r\n", cases[i].lines);
         assert_true(say(fd, request) && hear_all(fd));
-        const char *told = strstr(reply, "\r\n\r\n");
-        assert_string_equal(told, cases[i].client);
+        assert_string_equal(strstr(reply, "\r\n\r\n"), cases[i].client);
         close(fd);
     }
     fr_http_close(http);
@@ -572,7 +560,7 @@ int main(void) {
                                        cmocka_unit_test(a_body_without_end_is_not_read_for_ever),
                                        cmocka_unit_test(what_cannot_be_written_is_said_whole),
                                        cmocka_unit_test(every_address_of_both_kinds_is_listened_on),
-                                       cmocka_unit_test(who_asks_is_told_by_a_proxy),
+                                       cmocka_unit_test(a_named_proxy_says_the_client),
                                        cmocka_unit_test(paths_may_be_empty),
                                        cmocka_unit_test(many_arguments_leave_nothing)};
     return cmocka_run_group_tests_name("serve/http", tests, NULL, NULL);

@@ -280,8 +280,8 @@ static void what_does_not_fit_around_a_gap_is_left_out(void **state) {
     text->info = was;
 }
 
-// A text without end, in front of a gap, behind it or in other files, is neither read whole nor when
-// it is not wanted any more.
+// A text without end, before a gap, after it or in other files, is neither read whole nor when it
+// is not wanted any more.
 static void long_texts_around_a_gap_are_not_read(void **state) {
     enum { WORDS = 200000, FILES = 2000 };
     const fr_text_info was = text->info;
@@ -355,8 +355,9 @@ static void a_prompt_that_is_too_long_is_counted(void **state) {
     json_decref(root);
 }
 
-// Of one whose bytes alone say that it has no room as many are told as it has at least.
-static void a_prompt_that_cannot_fit_is_told_by_its_bytes(void **state) {
+// Where the bytes of a prompt alone say that it has no room, the error has the tokens that it has
+// at least.
+static void a_prompt_that_cannot_fit_is_refused_by_its_bytes(void **state) {
     static const char *const bodies[][3] = {
         {"/completion", "{\"prompt\":\"", "\"}"},
         {"/v1/completions", "{\"prompt\":[\"a\",\"", "\"]}"},
@@ -403,6 +404,6 @@ int main(void) {
         cmocka_unit_test(long_texts_around_a_gap_are_not_read),
         cmocka_unit_test(a_gap_takes_fields_as_completions_do),
         cmocka_unit_test(a_prompt_that_is_too_long_is_counted),
-        cmocka_unit_test(a_prompt_that_cannot_fit_is_told_by_its_bytes)};
+        cmocka_unit_test(a_prompt_that_cannot_fit_is_refused_by_its_bytes)};
     return cmocka_run_group_tests_name("serve/llama", tests, open_world, close_world);
 }

@@ -1,5 +1,5 @@
-// What is prepared: large bodies by two threads of their own, the shortest first, and nothing that is
-// not wanted any more.
+// What is prepared: large bodies by two threads of their own, the shortest first, and nothing that
+// is not wanted any more.
 #define _GNU_SOURCE // gettid
 #include <setjmp.h>
 #include <stdarg.h>
@@ -152,7 +152,7 @@ static void the_shortest_is_next(void **state) {
     fr_preparer_close(p);
 }
 
-static void who_has_gone_leaves_the_queue(void **state) {
+static void what_is_not_wanted_leaves_the_queue(void **state) {
     (void)state;
     fr_preparer *p = open();
     work first[THREADS], gone = prepared(p, LARGE), late = prepared(p, LARGE),
@@ -179,7 +179,7 @@ static void who_has_gone_leaves_the_queue(void **state) {
     fr_preparer_close(p);
 }
 
-static void work_ends_where_nobody_waits_or_the_time_is_over(void **state) {
+static void work_ends_where_no_client_waits_or_the_time_is_over(void **state) {
     (void)state;
     for (int large = 0; large < 2; large++) {
         fr_preparer *p = open();
@@ -199,7 +199,7 @@ static void work_ends_where_nobody_waits_or_the_time_is_over(void **state) {
     }
 }
 
-// Looking whether somebody waits is a system call: work may ask as often as it likes.
+// Looking whether a client waits is a system call: work may ask as often as it likes.
 static fr_status ask_often(void *user, const fr_watch *watch, fr_error *err) {
     work *w = user;
     for (int i = 0; i < 100000; i++)
@@ -298,8 +298,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_ones_are_prepared_beside_the_others_and_below_them),
         cmocka_unit_test(the_shortest_is_next),
-        cmocka_unit_test(who_has_gone_leaves_the_queue),
-        cmocka_unit_test(work_ends_where_nobody_waits_or_the_time_is_over),
+        cmocka_unit_test(what_is_not_wanted_leaves_the_queue),
+        cmocka_unit_test(work_ends_where_no_client_waits_or_the_time_is_over),
         cmocka_unit_test(questions_are_cheap),
         cmocka_unit_test(a_server_that_drains_ends_what_there_is),
         cmocka_unit_test(a_server_that_stops_waits_for_nothing),

@@ -1,5 +1,5 @@
-// What the check of a preparer's queue notices. The struct is preparer.c's own, so that file is a part
-// of this test.
+// What the check of a preparer's queue notices. The struct is preparer.c's own, so that file is a
+// part of this test.
 #include "serve/preparer.c"
 #include "support/damage.h"
 #include <setjmp.h>

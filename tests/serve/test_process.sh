@@ -211,7 +211,7 @@ def long_texts_do_not_hold_a_server_that_ends():
         assert reply.startswith("HTTP/1.1 503 ") and "this server is shutting down" in reply, reply[:300]
 
 
-def long_texts_of_who_has_gone_are_left(right):
+def long_texts_of_clients_that_hung_up_are_left(right):
     reads, writes = os.pipe()
     server = Server("--body-memory", "4096", stderr=writes)
     os.close(writes)
@@ -225,7 +225,7 @@ def long_texts_of_who_has_gone_are_left(right):
     assert len(lines) == 3 and all(" 499 " in line for line in lines), lines
 
 
-def a_prompt_that_begins_twice_is_told_once():
+def a_prompt_that_begins_twice_is_logged_once():
     os.environ["model"] = os.path.join(os.path.dirname(os.environ["model"]), "tiny-llama-spm-q4_k.gguf")
     ask = {"prompt": "<s>abc", "max_tokens": 1}
     for flags, lines in ((), 1), (("--log-format", "json"), 1), (("--quiet",), 0):
@@ -292,7 +292,7 @@ def a_unix_socket_is_a_host():
             assert not os.path.exists(path)
 
 
-def who_may_ask_is_said_and_kept():
+def names_are_checked_and_open_servers_warn():
     server = Server("--allow-host", "in.example", stderr=subprocess.PIPE)
     for host, status in (("localhost", 200), ("in.example:80", 200), ("evil.example", 403)):
         assert server.ask("GET", "/health", headers={"Host": host})[0] == status, host
@@ -310,7 +310,7 @@ a_model_that_became_shorter_is_named()
 other_bus_errors_end_it_as_ever()
 a_short_stack_is_enough()
 a_unix_socket_is_a_host()
-who_may_ask_is_said_and_kept()
+names_are_checked_and_open_servers_warn()
 answers_at_work_end_whole(right)
 who_is_cut_off_hears_of_it(right)
 a_second_signal_does_not_wait()
@@ -319,6 +319,6 @@ drafters_that_are_not_there_end_it_at_its_start()
 who_looks_at_ready_comes_in_time(right)
 logs_stop_nobody(right)
 long_texts_do_not_hold_a_server_that_ends()
-long_texts_of_who_has_gone_are_left(right)
-a_prompt_that_begins_twice_is_told_once()
+long_texts_of_clients_that_hung_up_are_left(right)
+a_prompt_that_begins_twice_is_logged_once()
 END

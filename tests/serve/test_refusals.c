@@ -179,8 +179,8 @@ static void who_hangs_up_is_forgotten(void **state) {
     assert_int_equal(ask("POST", "/v1/completions", TEXT "}"), 200);
 }
 
-// Two are at work and eight may wait: who comes then is told to come again. So is one that asks for
-// three answers and finds room for two, of which none is made.
+// Two are at work and eight may wait: further requests get a 503. So does one that asks for three
+// answers and finds room for two, of which none is made.
 static void who_finds_the_queue_full_comes_again(void **state) {
     (void)state;
     enum { WORK = 2, WAIT = 8 };
@@ -209,7 +209,7 @@ static void who_finds_the_queue_full_comes_again(void **state) {
 }
 
 // One request takes all there is. The next two are taken: one beyond that, one instead of the whole
-// request, whose answers all end.
+// request, of which all answers end.
 static void a_request_that_fills_the_queue_gives_way(void **state) {
     (void)state;
     enum { ALL = 10 };

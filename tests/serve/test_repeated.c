@@ -1,4 +1,5 @@
-// What responses repeat of a body: as it came up to a bound of all together, otherwise as if it were not there.
+// What responses repeat of a body: as it came, up to a bound of all together; otherwise as if it
+// were not there.
 #include "serve/repeated.h"
 #include <setjmp.h>
 #include <stdarg.h>

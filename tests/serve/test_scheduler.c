@@ -140,7 +140,8 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     world_close(&w);
 }
 
-// Who looks when a job has just begun sees what it reuses: the first progress of a stream tells that.
+// Who looks when a job has just begun sees what it reuses: the first progress of a stream tells
+// that.
 static void what_is_reused_is_told_with_the_beginning(void **state) {
     (void)state;
     world w = {0};
@@ -299,7 +300,6 @@ static void what_is_being_read_is_waited_for(void **state) {
     world_close(&w);
 }
 
-// Who waits for a context keeps nobody else out of the others.
 // One runs and two wait, or all three wait: there is room for no other.
 static void a_full_queue_refuses(void **state) {
     (void)state;
@@ -329,6 +329,7 @@ static void a_full_queue_refuses(void **state) {
     world_close(&w);
 }
 
+// Others do not wait with it.
 static void a_wanted_context_is_waited_for_alone(void **state) {
     (void)state;
     world w = {0};

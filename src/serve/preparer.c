@@ -121,7 +121,8 @@ static void take_out(fr_preparer *p, const ticket *t) {
 // The threads' priority is theirs: what was lowered cannot be raised again without being root.
 static void *serve(void *arg) {
     fr_preparer *p = arg;
-    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    const id_t self = (id_t)gettid();
+    setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + NICE); // 19 at most
     pthread_mutex_lock(&p->lock);
     while (!p->closes) {
         ticket *t = p->first;

@@ -31,6 +31,13 @@ static void watched_free(void *p) {
     free(p);
 }
 
+// ---- JSON of which one allocation fails
+static int until_failure; // allocations, that one too; 0: none fails
+
+static void *scarce_malloc(size_t n) {
+    return until_failure && !--until_failure ? NULL : malloc(n);
+}
+
 // ---- a stream whose job gets its text step by step
 typedef struct told_stream {
     const fr_dialect *dialect;
@@ -277,6 +284,31 @@ static void progress_does_not_repeat_the_request(void **state) {
     close_stream(&s);
 }
 
+// A sanitizer sees whether what found no room is used.
+static void events_without_memory_do_no_harm(void **state) {
+    (void)state;
+    json_set_alloc_funcs(scarce_malloc, free);
+    for (int i = 0; i < N_APIS; i++) {
+        bool failed = true;
+        for (int n = 1; failed; n++) {
+            told_stream s;
+            until_failure = 0;
+            open_stream(&s, &APIS[i], "{}", true);
+            until_failure = n;
+            fr_job_begin(&s.choice->job, 0, 2);
+            fr_events_look(s.events, &s.x, &s.out);
+            tell(&s, "one ");
+            fr_events_live(s.events, &s.out);
+            fr_job_finish(&s.choice->job, FR_JOB_STOP, NULL, NULL);
+            fr_events_look(s.events, &s.x, &s.out);
+            fr_events_next(s.events, &s.x, &s.out);
+            failed = !until_failure;
+            close_stream(&s);
+        }
+    }
+    json_set_alloc_funcs(malloc, free);
+}
+
 static void *await_begin(void *user) {
     told_stream *s = user;
     fr_told_await(&s->choice->told, &s->choice->job, 1e6);
@@ -304,6 +336,7 @@ int main(void) {
         cmocka_unit_test(streams_begin_when_a_context_takes_the_job),
         cmocka_unit_test(a_silent_stream_lives),
         cmocka_unit_test(a_stream_that_has_begun_ends_with_its_error),
-        cmocka_unit_test(progress_does_not_repeat_the_request)};
+        cmocka_unit_test(progress_does_not_repeat_the_request),
+        cmocka_unit_test(events_without_memory_do_no_harm)};
     return cmocka_run_group_tests_name("serve/events", tests, open_world, close_world);
 }

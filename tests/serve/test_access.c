@@ -1,5 +1,4 @@
-// What is answered: names of the server, bytes that no request has, white space around values, and
-// Unix sockets.
+// What is answered: names of the server, white space around values, and Unix sockets.
 #define _GNU_SOURCE
 #include "client.h"
 #include "serve/exchange.h"
@@ -189,83 +188,7 @@ static void a_server_knows_whether_other_machines_reach_it(void **state) {
     }
 }
 
-// ---------------------------------------------------------------- bytes
-
-// Each as what stands between "POST / HTTP/1.1 CRLF Host: localhost CRLF" and its end.
-static void bytes_that_no_head_has_end_the_connection(void **state) {
-    (void)state;
-#define BYTES(text)                                                                                \
-    { text, sizeof text - 1 }
-#define HEAD "POST / HTTP/1.1\r\nHost: localhost\r\n"
-    static const struct {
-        const char *text;
-        size_t n;
-    } bad[] = {
-        BYTES(HEAD "Content-Length: 5\0 9\r\n\r\n12345"),
-        BYTES(HEAD "Transfer-Encoding: chunked\0, gzip\r\n\r\n0\r\n\r\n"),
-        BYTES(HEAD "Transfer-Encoding: chunked\0\r\n\r\n0\r\n\r\n"),
-        BYTES(HEAD "X: a\rTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X: a\r\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X: a\0b\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X\0Y: a\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X: \0Content-Length: 5\r\n\r\n"),
-        BYTES(HEAD "X: a\r\n\0Y: b\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "\0X: a\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X: a\x01\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X: a\x7f\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X\x80: a\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X: a\r\n Content-Length: 5\r\n\r\n"),
-        BYTES(HEAD "X: a\r\n\tb\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD " X: a\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X : a\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD ": a\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "no colon\r\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "X: a\nContent-Length: 5\r\n\r\n12345"),
-        BYTES(HEAD "Content-Length: 5\n\r\n12345"),
-        BYTES(HEAD "Content-Length: 5\r\n\n12345"),
-        BYTES("POST / HTTP/1.1\nHost: localhost\nContent-Length: 5\n\n12345"),
-        BYTES("GET /\0x HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        BYTES("GET /?a\0b HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        BYTES("GET /\rx HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        BYTES("GET /\x1bx HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        BYTES("GET / a HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        BYTES("GET /\ta HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        BYTES("GET  / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        BYTES("GE\0T / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-        BYTES("GET /\0 HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-    };
-    static const char more[] = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    char text[512];
-    open_with("127.0.0.1", NULL, NULL);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        memcpy(text, bad[i].text, bad[i].n);
-        memcpy(text + bad[i].n, more, sizeof more - 1);
-        const int status = exchange_on(client_dial(http), text, bad[i].n + sizeof more - 1);
-        if (status != 400 || strstr(reply, "hello")) fail_msg("%zu: found '%s'", i, reply);
-    }
-    expect_host("localhost", 200);
-    fr_http_close(http);
-}
-
-// Nothing that follows a body in chunks is a request, as its end may be seen elsewhere.
-static void chunks_are_the_last_of_a_connection(void **state) {
-    (void)state;
-    static const char *const bodies[] = {"5;a=b\r\n12345\r\n0\r\n\r\n", "5\n12345\n0\n\n",
-                                         "0\r\nX: a\r\n\r\n", "0\r\n\r\n"};
-    char text[512];
-    if (strncmp(MHD_get_version(), "0.", 2) != 0) skip();
-    open_with("127.0.0.1", NULL, NULL);
-    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-        snprintf(text, sizeof text,
-                 HEAD
-                 "Transfer-Encoding: chunked\r\n\r\n%sGET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                 bodies[i]);
-        expect(text, 200);
-        const char *first = strstr(reply, "HTTP/1.1");
-        if (strstr(first + 1, "HTTP/1.1")) fail_msg("found '%s'", reply);
-    }
-    fr_http_close(http);
-}
+// ---------------------------------------------------------------- values
 
 static void white_space_is_no_part_of_a_value(void **state) {
     (void)state;
@@ -415,8 +338,6 @@ int main(void) {
         cmocka_unit_test(a_target_may_name_the_server),
         cmocka_unit_test(with_a_key_names_count_where_they_are_given),
         cmocka_unit_test(a_server_knows_whether_other_machines_reach_it),
-        cmocka_unit_test(bytes_that_no_head_has_end_the_connection),
-        cmocka_unit_test(chunks_are_the_last_of_a_connection),
         cmocka_unit_test(white_space_is_no_part_of_a_value),
         cmocka_unit_test(a_socket_is_its_owners_and_goes),
         cmocka_unit_test(a_socket_and_an_address_go_together),

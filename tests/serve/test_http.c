@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "client.h"
-#include "serve/connections.h"
 #include "serve/server.h"
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -290,87 +289,6 @@ static void an_address_may_have_a_limit(void **state) {
     fr_http_close(http);
 }
 
-// What comes back for a request and one more behind it.
-static void expect_alone(const char *request, const char *answer) {
-    const int fd = dial();
-    assert_true(say(fd, request));
-    say(fd, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    assert_true(hear_all(fd));
-    if (strncmp(reply, answer, strlen(answer)) != 0 || strstr(reply, "hello"))
-        fail_msg("%s\nfound '%s'", request, reply);
-    close(fd);
-}
-
-// By another reading of its headers "12345" or what follows would be a request of its own.
-static void a_request_ends_in_one_place(void **state) {
-    (void)state;
-    static const char *const bad[] = {"Content-Length: 0\r\nContent-Length: 5",
-                                      "Content-Length: 5\r\nContent-Length: 5",
-                                      "Content-Length: 5\r\nTransfer-Encoding: chunked",
-                                      "Content-Length : 5",
-                                      "Transfer-Encoding : chunked",
-                                      "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"};
-    static const char *const codings[] = {"gzip", "gzip, chunked", "identity", "chunked;q=1"};
-    char request[256];
-    open_with(1000, 0);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        snprintf(request, sizeof request, "POST / HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", bad[i]);
-        expect_alone(request, "HTTP/1.1 400 ");
-    }
-    for (size_t i = 0; i < sizeof codings / sizeof *codings; i++) {
-        snprintf(request, sizeof request,
-                 "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: %s\r\n\r\n", codings[i]);
-        expect_alone(request, "HTTP/1.1 501 ");
-    }
-    expect_alone("POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
-                 "HTTP/1.1 400 ");
-    expect_hello();
-    fr_http_close(http);
-}
-
-static void chunks_are_a_body(void **state) {
-    (void)state;
-    open_with(1000, 0);
-    const int fd = dial();
-    assert_true(say(fd, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n"
-                        "Connection: close\r\n\r\n5\r\n12345\r\n0\r\n\r\n"));
-    assert_true(hear_all(fd));
-    if (!strstr(reply, "200 OK") || !strstr(reply, "hello")) fail_msg("found '%s'", reply);
-    close(fd);
-    fr_http_close(http);
-}
-
-// Of a body without a length, kept or not, no more is read than some times what a body may have.
-static void a_body_without_end_is_not_read_for_ever(void **state) {
-    (void)state;
-    enum { CHUNK = 64 << 10, MOST_CHUNKS = 1024 };
-    static const char *const methods[] = {"POST", "GET"};
-    static char chunk[CHUNK + 16];
-    const int head = snprintf(chunk, sizeof chunk, "%x\r\n", CHUNK);
-    memset(chunk + head, 'x', CHUNK);
-    memcpy(chunk + head + CHUNK, "\r\n", 2);
-    open_with(1000, 0);
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        char text[128];
-        const int fd = dial();
-        int n = 0;
-        snprintf(text, sizeof text,
-                 "%s / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", methods[i]);
-        assert_true(say(fd, text));
-        for (size_t at = 0; n < MOST_CHUNKS; at = 0, n++) {
-            ssize_t m = 1;
-            while (at < (size_t)head + CHUNK + 2 && m > 0)
-                if ((m = send(fd, chunk + at, (size_t)head + CHUNK + 2 - at, MSG_NOSIGNAL)) > 0)
-                    at += (size_t)m;
-            if (m <= 0) break;
-        }
-        if (n == MOST_CHUNKS) fail_msg("%s: %d chunks were taken", methods[i], n);
-        close(fd);
-    }
-    expect_hello();
-    fr_http_close(http);
-}
-
 static void what_cannot_be_written_is_said_whole(void **state) {
     (void)state;
     open_with(1000, 0);
@@ -471,83 +389,8 @@ static void many_arguments_leave_nothing(void **state) {
     fr_http_close(http);
 }
 
-// ---------------------------------------------------------------- without HTTP
-
-enum { N = 4, MORE = 4 };
-
-static struct {
-    fr_connections *c;
-    fr_connection *of[N + MORE];
-    int pair[N + MORE][2], n;
-} all;
-
-static void open_all(void) {
-    const fr_connections_options o = {
-        .most = N, .request_seconds = 1e6, .body_rate = 1e4, .more_rate = 1e4, .rest_seconds = 1e6};
-    fr_error err;
-    assert_int_equal(fr_connections_open(&all.c, &o, &err), FR_OK);
-    all.n = 0;
-}
-
-static void one_more(fr_connection_phase phase) {
-    const int i = all.n++;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, all.pair[i]), 0);
-    all.of[i] = fr_connections_add(all.c, all.pair[i][0]);
-    assert_non_null(all.of[i]);
-    fr_connections_enter(all.c, all.of[i], phase);
-}
-
-static void expect_gone(unsigned mask) {
-    for (int i = 0; i < all.n; i++)
-        assert_int_equal(is_open(all.pair[i][1]), !(mask >> i & 1));
-    assert_true(fr_connections_is_sound(all.c));
-}
-
-static void close_all(void) {
-    for (int i = 0; i < all.n; i++) {
-        fr_connections_remove(all.c, all.of[i]);
-        close(all.pair[i][0]), close(all.pair[i][1]);
-    }
-    assert_true(fr_connections_at_rest(all.c, 0));
-    fr_connections_close(all.c);
-}
-
-static void who_never_asked_goes_first(void **state) {
-    (void)state;
-    static const fr_connection_phase as[N] = {FR_CONNECTION_SENDS, FR_CONNECTION_RESTS,
-                                              FR_CONNECTION_NEW, FR_CONNECTION_WAITS};
-    // Who goes when one more comes; at last only such as wait are there, and that is itself.
-    static const unsigned leaves[MORE] = {1 << 2, 1 << 1, 1 << 0, 1 << (N + 3)};
-    unsigned gone = 0;
-    open_all();
-    for (int i = 0; i < N; i++)
-        one_more(as[i]);
-    usleep(1100000); // all have been there for a while
-    for (int i = 0; i < MORE; i++) {
-        one_more(FR_CONNECTION_WAITS);
-        expect_gone(gone |= leaves[i]);
-    }
-    assert_false(fr_connections_at_rest(all.c, 0.01));
-    close_all();
-}
-
-static void who_has_just_come_outlives_others(void **state) {
-    (void)state;
-    open_all();
-    for (int i = 0; i < N - 1; i++)
-        one_more(FR_CONNECTION_SENDS);
-    one_more(FR_CONNECTION_NEW);
-    for (int i = 0; i < N - 1; i++) {
-        one_more(FR_CONNECTION_SENDS);
-        expect_gone((2U << i) - 1);
-    }
-    close_all();
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(who_never_asked_goes_first),
-                                       cmocka_unit_test(silent_connections_make_room),
-                                       cmocka_unit_test(who_has_just_come_outlives_others),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_connections_make_room),
                                        cmocka_unit_test(who_waits_for_an_answer_stays),
                                        cmocka_unit_test(a_request_comes_in_time_or_never),
                                        cmocka_unit_test(a_long_answer_is_not_silence),
@@ -555,9 +398,6 @@ int main(void) {
                                        cmocka_unit_test(who_retires_ends_connections),
                                        cmocka_unit_test(who_does_not_read_ends),
                                        cmocka_unit_test(an_address_may_have_a_limit),
-                                       cmocka_unit_test(a_request_ends_in_one_place),
-                                       cmocka_unit_test(chunks_are_a_body),
-                                       cmocka_unit_test(a_body_without_end_is_not_read_for_ever),
                                        cmocka_unit_test(what_cannot_be_written_is_said_whole),
                                        cmocka_unit_test(every_address_of_both_kinds_is_listened_on),
                                        cmocka_unit_test(a_named_proxy_says_the_client),

@@ -86,18 +86,17 @@ static void reply_anthropics_too_long(fr_exchange *x, size_t n_prompt, bool at_l
 void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool at_least,
                        int n_ctx) {
     char text[160];
+    if (is_anthropics(x)) {
+        reply_anthropics_too_long(x, n_prompt, at_least, n_ctx);
+        return;
+    }
     snprintf(text, sizeof text,
              "%s: it exceeds the available context size: expected less than %d tokens, found %s%zu",
              field, n_ctx, at_least ? "at least " : "", n_prompt);
-    json_t *error = json_pack("{s:i, s:s, s:s, s:s, s:I, s:i}", "code", 400, "message", text,
-                              "type", "exceed_context_size_error", "param", field,
-                              "n_prompt_tokens", (json_int_t)n_prompt, "n_ctx", n_ctx);
-    if (is_anthropics(x)) {
-        json_decref(error);
-        reply_anthropics_too_long(x, n_prompt, at_least, n_ctx);
-    } else {
-        fr_reply_json(x, 400, json_pack("{s:o}", "error", error));
-    }
+    fr_reply_json(x, 400,
+                  json_pack("{s:{s:i, s:s, s:s, s:s, s:I, s:i}}", "error", "code", 400, "message",
+                            text, "type", "exceed_context_size_error", "param", field,
+                            "n_prompt_tokens", (json_int_t)n_prompt, "n_ctx", n_ctx));
 }
 
 void fr_reply_fault(fr_exchange *x, const fr_error *err) {

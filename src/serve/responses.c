@@ -220,7 +220,7 @@ static void begin(const fr_ask *ask, int index, json_t *events) {
     send_response(ask, c, "response.in_progress", "in_progress", events);
 }
 
-// Once more that it is in progress, without what the stream's beginning has told.
+// Once more that it is in progress, without what the stream has begun with.
 static void alive(const fr_ask *ask, int index, json_t *events) {
     json_t *brief = json_pack("{s:s, s:s, s:I, s:s, s:s, s:[]}", "id", ask->id, "object",
                               "response", "created_at", (json_int_t)ask->created, "status",

@@ -52,11 +52,11 @@ static void close_all(void) {
     fr_connections_close(all.c);
 }
 
-static void who_never_asked_goes_first(void **state) {
+static void a_connection_that_never_asked_goes_first(void **state) {
     (void)state;
     static const fr_connection_phase as[N] = {FR_CONNECTION_SENDS, FR_CONNECTION_RESTS,
                                               FR_CONNECTION_NEW, FR_CONNECTION_WAITS};
-    // Who goes when one more comes; at last only such as wait are there, and that is itself.
+    // Which one goes when one more comes. At last all wait for answers, and the new one goes itself.
     static const unsigned leaves[MORE] = {1 << 2, 1 << 1, 1 << 0, 1 << (N + 3)};
     unsigned gone = 0;
     open_all();
@@ -71,7 +71,7 @@ static void who_never_asked_goes_first(void **state) {
     close_all();
 }
 
-static void who_has_just_come_outlives_others(void **state) {
+static void a_new_connection_outlives_others(void **state) {
     (void)state;
     open_all();
     for (int i = 0; i < N - 1; i++)
@@ -85,7 +85,7 @@ static void who_has_just_come_outlives_others(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(who_never_asked_goes_first),
-                                       cmocka_unit_test(who_has_just_come_outlives_others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_connection_that_never_asked_goes_first),
+                                       cmocka_unit_test(a_new_connection_outlives_others)};
     return cmocka_run_group_tests_name("serve/connections", tests, NULL, NULL);
 }

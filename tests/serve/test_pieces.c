@@ -1,6 +1,6 @@
-// What a chat's answer gains token by token, with the tokens' places in drafts and who drafted
-// them: thinking and calls are taken out, markers come in halves, and the parts are those of an
-// answer read at once.
+// What a chat's answer gains token by token, with the tokens' places in drafts and their drafters:
+// thinking and calls are taken out, markers come in halves, and the parts are those of an answer
+// read at once.
 #include "serve/ask.h"
 #include <setjmp.h>
 #include <stdarg.h>

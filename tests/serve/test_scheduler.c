@@ -140,8 +140,7 @@ static void what_was_read_is_read_once_within_one_owner(void **state) {
     world_close(&w);
 }
 
-// Who looks when a job has just begun sees what it reuses: the first progress of a stream tells
-// that.
+// A reader sees what a job reuses as soon as it has begun: the first progress of a stream has it.
 static void what_is_reused_is_told_with_the_beginning(void **state) {
     (void)state;
     world w = {0};

@@ -404,14 +404,13 @@ static void anthropics_say_that_a_prompt_is_too_long(void **state) {
     json_decref(root);
     for (int more = -1; more < 3; more++) { // tokens beyond the context; a byte is one at most
         memset(content, 0, sizeof content);
-        int n = 0;
         for (int i = 0; i < CTX + more - around; i++)
             content[i] = (char)('b' + i * 7 % 23);
         snprintf(body, sizeof body,
                  "{\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":\"%s\"}]}",
                  content);
         root = answer("/v1/messages/count_tokens", body);
-        n = (int)json_integer_value(json_object_get(root, "input_tokens"));
+        const int n = (int)json_integer_value(json_object_get(root, "input_tokens"));
         json_decref(root);
         assert_int_equal(n, CTX + more);
         if (n < CTX) {

@@ -61,17 +61,20 @@ static int in_common(const fr_request *a, const fr_request *b) {
 static bool finds_reader(fr_scheduler *s, fr_job *job) {
     if (job->forget || job->waited || job->begun) return false;
     const fr_request *q = job->request;
-    const int there = fr_slots_agree(&s->slots, q->prompt, q->n_prompt, job->owner);
-    job->shared = there + WORTH_WAITING - 1;
+    job->shared = 0;
     for (int i = 0; i < FR_SLOTS_MOST; i++) {
         const fr_run *r = &s->run[i];
         if (!fr_run_is_placed(r) || r->job->forget) continue;
+        if (r->known + WORTH_WAITING > r->request.n_prompt) continue; // nearly read
         if (!fr_slots_are_of_one(r->job->owner, job->owner)) continue;
         const int same = in_common(q, &r->request);
         if (same <= job->shared || same < r->known + WORTH_WAITING) continue;
         job->shared = same;
         job->reader = r->job->number;
     }
+    if (!job->reader) return false;
+    const int there = fr_slots_agree(&s->slots, q->prompt, q->n_prompt, job->owner);
+    if (job->shared < there + WORTH_WAITING) job->reader = 0;
     return job->waited = job->reader != 0;
 }
 

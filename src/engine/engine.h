@@ -11,8 +11,8 @@
 enum { FR_PROFILE_PATH = 4096 };
 
 struct fr_engine {
-    // The caller, until fr_engine_close, and what was opened of it and is not closed: with the last
-    // of them it goes.
+    // The caller, until fr_engine_close, and each open object that was opened of it. The last one
+    // that closes frees the engine.
     atomic_int n_keepers;
     fr_gguf *gguf;
     fr_tokenizer *tokenizer;
@@ -44,15 +44,17 @@ void fr_session_know(fr_session *s, fr_known_answer *known);
 bool fr_session_ask_everywhere(fr_session *s, fr_watch_fn *watch, const fr_dist_watch *dists,
                                void *user);
 
-// While it is paused a session of a group takes no part in the group's steps: what it has stays where
-// it is, and the generation goes on later with the same bytes. A new generation is not paused.
+// A session that is paused takes no part in its group's steps. Its context stays as it is, and its
+// generation goes on later with the same bytes. A new generation is not paused.
 void fr_session_pause(fr_session *s, bool paused);
-// Of texts that a group reads in the same steps, those of a lower order come first, though each is
-// read on in every step. 0 unless it is said.
+// Of prompts that a group reads in the same steps, those of a lower order come first, though a part
+// of each is read in every step. 0 until it is set.
 void fr_session_order(fr_session *s, int order);
-// Begins the generation of the request where another one of it was ended: n tokens of its answer are
-// known, and `stream` is given their text again. The scores of the prompt are not made again. The
-// bytes are those of a generation that was never ended. Otherwise as fr_session_begin.
+// Goes on with a generation of the same request that was ended: answer[n] are the tokens that it had
+// given. `stream` gets their text again, and the bytes are those of a generation that was never
+// ended. The prompt and the n tokens are not scored again: result.prompt_logprobs is NULL, as are the
+// first n of result.logprobs. FR_EARG: an id is none of the vocabulary; FR_ECONTEXT: prompt and
+// answer do not fit the context; otherwise as fr_session_begin.
 fr_status fr_session_begin_again(fr_session *s, const fr_request *request, const int32_t *answer,
                                  int n, fr_error *err);
 

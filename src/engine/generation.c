@@ -1,16 +1,9 @@
-// generation.c — one generation: checks the request, reads the prompt, steps while text is
-// delivered, and finishes the text and the statistics.
+// generation.c — one generation: reads the prompt, steps while text is delivered, and finishes the
+// text and the statistics.
 #include "base/clock.h"
-#include "base/sized.h"
 #include "engine/session.h"
 #include <assert.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
-
-FR_SIZED_ENDS_WITH(fr_request, n_stop_tokens);
-FR_SIZED_ENDS_WITH(fr_sampling, seed);
 
 // Asks the listener whether to go on where there is no text to deliver.
 static bool keep_going(const fr_generation *g) {
@@ -26,33 +19,37 @@ static bool deliver_text(fr_generation *g, size_t bytes) {
     return !g->request.stream || g->request.stream(g->request.user, &g->piece);
 }
 
-static bool is_listed(const int32_t *ids, size_t n, int32_t token) {
-    for (size_t i = 0; i < n; i++)
-        if (ids[i] == token) return true;
-    return false;
-}
-
 // Puts the token's bytes through the stop strings, into g->filtered; how many came out. Control
 // tokens that are not to be shown are no text, and neither are ends.
 static size_t filter(fr_generation *g, int32_t token, bool end, bool *stopped) {
     const fr_tokenizer *t = g->s->engine->tokenizer;
     const fr_request *q = &g->request;
     const bool shown =
-        !end && (!fr_token_is_control(t, token) || is_listed(q->shown, q->n_shown, token));
+        !end && (!fr_token_is_control(t, token) || fr_is_listed(q->shown, q->n_shown, token));
     size_t n, passed = 0;
     const char *bytes = fr_token_bytes(t, token, &n);
     *stopped = n && (shown ? fr_stop_push : fr_stop_pass)(g->stop, bytes, n, g->filtered, &passed);
     return passed;
 }
 
+// The next token's score, which one of a known answer has not.
+static void take_score(const fr_generation *g) {
+    fr_session *s = g->s;
+    const int at = g->request.n_prompt + s->result.n_tokens;
+    if (!g->request.logprobs) return;
+    if (g->known)
+        s->logprobs_at[at] = NULL;
+    else
+        s->logprobs[at] = s->scores[s->result.n_tokens - g->before];
+}
+
 static bool emit(void *user, int32_t token, const fr_node *node) {
     fr_generation *g = user;
     fr_result *r = &g->s->result;
     const bool end = fr_token_is_end(g->s->engine->tokenizer, token);
-    const bool listed = is_listed(g->request.stop_tokens, g->request.n_stop_tokens, token);
+    const bool listed = fr_is_listed(g->request.stop_tokens, g->request.n_stop_tokens, token);
     bool stopped;
-    if (g->request.logprobs)
-        g->s->logprobs[g->request.n_prompt + r->n_tokens] = g->s->scores[r->n_tokens - g->before];
+    take_score(g);
     g->s->tokens[r->n_tokens++] = token;
     g->piece = (fr_piece){
         .token = token, .depth = node ? node->depth : 0, .drafter = node ? node->drafter : 0};
@@ -72,80 +69,6 @@ static void finish_text(fr_generation *g) {
     size_t held = fr_stop_finish(g->stop, g->filtered);
     deliver_text(g, fr_stream_push(&g->utf8, g->filtered, held, g->clean));
     if (!g->status) deliver_text(g, fr_stream_finish(&g->utf8, g->clean));
-}
-
-// An end that no stop token of the request is.
-static bool is_forbidden(const fr_generation *g, int32_t id) {
-    return fr_token_is_end(g->s->engine->tokenizer, id) &&
-           !is_listed(g->request.stop_tokens, g->request.n_stop_tokens, id);
-}
-
-// What stands after an end is another turn, so none is drawn. Lists that are wrong stay as they are,
-// for the check.
-static fr_status forbid_ends(fr_generation *g, fr_error *err) {
-    const int n_vocab = g->s->engine->model.config.n_vocab;
-    fr_sampling *s = &g->sampling;
-    int n = 0;
-    if (s->n_bias < 0 || (s->n_bias && !s->bias)) return FR_OK;
-    if (g->request.n_stop_tokens && !g->request.stop_tokens) return FR_OK;
-    for (int32_t id = 0; id < n_vocab; id++)
-        n += is_forbidden(g, id);
-    g->bias = fr_alloc_array((size_t)s->n_bias + (size_t)n, sizeof *g->bias);
-    if (!g->bias) return fr_fail(err, FR_ENOMEM, "logit-bias: no memory for %d ends", n);
-    if (s->n_bias) memcpy(g->bias, s->bias, (size_t)s->n_bias * sizeof *g->bias);
-    for (int32_t id = 0; id < n_vocab; id++)
-        if (is_forbidden(g, id)) g->bias[s->n_bias++] = (fr_logit_bias){id, -INFINITY};
-    s->bias = g->bias;
-    return FR_OK;
-}
-
-// The request as this library knows it, into g.
-static fr_status read_request(fr_generation *g, const fr_request *request, fr_error *err) {
-    fr_status st = fr_sized_read(&g->request, sizeof g->request, request, "fr_request", err);
-    if (st) return st;
-    st = fr_sized_read(&g->sampling, sizeof g->sampling, g->request.sampling, "fr_sampling", err);
-    g->request.sampling = &g->sampling;
-    return st || !g->request.ignore_eos ? st : forbid_ends(g, err);
-}
-
-static fr_status check_ids(const char *what, const int32_t *ids, int n, int n_vocab,
-                           fr_error *err) {
-    if (n < 0 || (n && !ids))
-        return fr_fail(err, FR_EARG, "%s: expected ids and how many, found %s and %d", what,
-                       ids ? "ids" : "none", n);
-    for (int i = 0; i < n; i++)
-        if (ids[i] < 0 || ids[i] >= n_vocab)
-            return fr_fail(err, FR_EARG, "%s: expected token ids below %d, found %d at %d", what,
-                           n_vocab, ids[i], i);
-    return FR_OK;
-}
-
-static int count_of(size_t n) {
-    return n < INT_MAX ? (int)n : -1;
-}
-
-static fr_status check_request(const fr_session *s, const fr_request *r, fr_error *err) {
-    int n_ctx = s->decoder.n_ctx, n_vocab = s->engine->model.config.n_vocab;
-    if (r->n_prompt < 1)
-        return fr_fail(err, FR_EARG, "prompt: expected at least one token, found none");
-    if (r->n_prompt >= n_ctx)
-        return fr_fail(err, FR_ECONTEXT,
-                       "prompt: expected less than the context of %d tokens, found %d", n_ctx,
-                       r->n_prompt);
-    if (r->n_predict < -1)
-        return fr_fail(err, FR_EARG, "n-predict: expected -1 or more, found %d", r->n_predict);
-    fr_status st = check_ids("prompt", r->prompt, r->n_prompt, n_vocab, err);
-    if (!st) st = check_ids("prediction", r->prediction, r->n_prediction, n_vocab, err);
-    if (!st) st = check_ids("shown", r->shown, count_of(r->n_shown), n_vocab, err);
-    if (!st)
-        st = check_ids("stop tokens", r->stop_tokens, count_of(r->n_stop_tokens), n_vocab, err);
-    if (st) return st;
-    if (r->top_logprobs < 0 || r->top_logprobs > FR_TOP_LOGPROBS)
-        return fr_fail(err, FR_EARG, "top-logprobs: expected 0 to %d, found %d", FR_TOP_LOGPROBS,
-                       r->top_logprobs);
-    if (r->logprobs && s->decoder.accept.rule == FR_RULE_TYPICAL)
-        return fr_fail(err, FR_EARG, "logprobs: not with accept typical");
-    return fr_sampler_check(r->sampling, n_vocab, err);
 }
 
 static void explain(const fr_session *s, fr_stats *stats) {
@@ -220,7 +143,7 @@ _Static_assert(sizeof(((fr_session *)0)->used) == sizeof(((fr_stats *)0)->used),
 
 // ---------------------------------------------------------------- calls that hand out text
 
-// What was closed within the call is freed at its end, and the call says so.
+// Ends a call. A session that `stream` closed is freed here, which the call's error says.
 static fr_status leave(fr_session *s, fr_status st, fr_error *err) {
     s->work.inside = false;
     if (!s->work.closed || s->work.holds) return st;
@@ -230,7 +153,7 @@ static fr_status leave(fr_session *s, fr_status st, fr_error *err) {
 
 static bool step_alone(fr_session *s);
 
-// Has the context become the prompt and what is known of its answer, which is handed out once more.
+// Makes the prompt and what is known of its answer the context, and hands that answer out once more.
 static fr_status begin_text(fr_generation *g, const int32_t *answer, int n, fr_error *err) {
     const fr_request *r = &g->request;
     fr_decoder *d = &g->s->decoder;
@@ -248,10 +171,11 @@ static fr_status begin_text(fr_generation *g, const int32_t *answer, int n, fr_e
     fr_decoder_begin(d, ids, r->n_prompt + n, &g->sampling);
     fr_free(ids);
     d->n_prompt = d->stats.prompt_tokens = r->n_prompt;
-    for (int i = 0; i < n && !g->over; i++) {
-        g->before = i;
+    g->known = true;
+    for (int i = 0; i < n && !g->over; i++)
         g->over = !emit(g, answer[i], NULL);
-    }
+    g->known = false;
+    if (g->over && !g->status) finish_text(g);
     return g->status;
 }
 
@@ -267,10 +191,9 @@ static fr_status begin(fr_session *s, const fr_request *request, const int32_t *
     s->result = (fr_result){
         .tokens = s->tokens, .text = "", .stats = &s->stats, .stopped_by = -1, .stop_token = -1};
     *g = (fr_generation){.s = s};
-    fr_status st = read_request(g, request, err);
-    if (!st) st = check_request(s, &g->request, err);
+    fr_status st = fr_generation_read(g, request, err);
+    if (!st) st = fr_generation_check_ids(g, "answer", answer, n, err);
     if (!st) st = open_run(g, err);
-    if (!st) st = check_ids("answer", answer, n, s->engine->model.config.n_vocab, err);
     if (!st) st = open_scores(s, &g->request, n, err);
     const double start = fr_seconds();
     if (!st) st = begin_text(g, answer, n, err);
@@ -374,7 +297,7 @@ static bool step_alone(fr_session *s) {
     return fr_session_runs(s);
 }
 
-// Of a group that stays open meanwhile; the session itself may not.
+// `stream` may close the session and the group, so the group is kept open until it was asked.
 static bool step_group(fr_session *s) {
     fr_group *g = s->group;
     g->n_keepers++;

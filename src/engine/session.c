@@ -149,20 +149,15 @@ static void forget_cost(fr_session *s) {
     fr_engine_keep_profile(s->engine, &unkept); // else the next process finds out again
 }
 
-// Whether it is within a call that hands out text: its own, or its group's step.
-static bool is_at_work(const fr_session *s) {
-    return s->work.inside || (s->group && s->group->at_work);
-}
-
 fr_status fr_session_check_free(const fr_session *s, fr_error *err) {
-    if (!is_at_work(s)) return FR_OK;
+    if (!s->work.inside && (!s->group || fr_group_is_free(s->group))) return FR_OK;
     return fr_fail(err, FR_EARG, "session: expected no call within `stream`; return from it first");
 }
 
 void fr_session_close(fr_session *s) {
     if (!s) return;
-    if (is_at_work(s) || s->work.holds) {
-        s->work.closed = true; // it goes when the call ends
+    if (s->work.inside || s->work.holds || (s->group && s->group->at_work)) {
+        s->work.closed = true; // the call that is at work frees it at its end
         fr_session_cancel(s);
         return;
     }

@@ -25,18 +25,19 @@ typedef struct fr_generation {
     bool over;              // no step is left
     double started;         // the step at hand
     int before;             // tokens given before it
+    bool known;             // those that are given are of a known answer (fr_session_begin_again)
     int n_scored;           // tokens of the prompt that have scores, where those are wanted
     bool read;              // it read a part of the text
     double seconds;         // of the steps so far, without those that read the prompt
     char *filtered, *clean; // room for one piece at either stage
 } fr_generation;
 
-// A call that may call the user's `stream`. What that calls back is refused (FR_EARG), and a close
-// waits for the call's end.
+// Calls at work that may call the user's `stream`. What `stream` calls is refused (FR_EARG). A session
+// that it closes is freed when the outermost call ends.
 typedef struct fr_at_work {
-    bool inside; // such a call
-    int holds;   // calls made of several such, which need the session until their own end
-    bool closed; // meanwhile: it is freed when the outermost call ends
+    bool inside; // such a call is at work
+    int holds;   // calls at work that consist of several such, and need the session to their end
+    bool closed; // within one of them
 } fr_at_work;
 
 struct fr_session {
@@ -71,6 +72,13 @@ struct fr_group {
     fr_group_pass last;
 };
 
+// Copies the request into g, as this library knows it, and checks it. FR_EARG, FR_ECONTEXT, FR_ENOMEM.
+fr_status fr_generation_read(fr_generation *g, const fr_request *request, fr_error *err);
+// FR_EARG: one of the n ids is none of the vocabulary, or ids are missing; `what` names the list.
+fr_status fr_generation_check_ids(const fr_generation *g, const char *what, const int32_t *ids,
+                                  int n, fr_error *err);
+bool fr_is_listed(const int32_t *ids, size_t n, int32_t token); // among ids[n]
+
 // A step in parts, so that sessions of a group can take it together. Whether there is one to take:
 // then the decoder has a turn.
 bool fr_generation_prepare(fr_generation *g);
@@ -82,7 +90,8 @@ void fr_generation_close(fr_generation *g);
 fr_status fr_group_add(fr_group *group, fr_session *s, int n_ctx, fr_error *err);
 void fr_group_remove(fr_group *group, fr_session *s);          // which keeps it open no longer
 bool fr_group_has(const fr_group *group, const fr_session *s); // s may be closed
-// FR_EARG: it is called by `stream`, within a step of the session or its group.
+bool fr_group_is_free(const fr_group *group); // no step is at work, nor a call of a session's
+// FR_EARG: the call comes from `stream`, within a call of the session, its group or another of that.
 fr_status fr_session_check_free(const fr_session *s, fr_error *err);
 
 #endif

@@ -51,11 +51,17 @@ void fr_group_close(fr_group *g) {
     fr_engine_close(e);
 }
 
+bool fr_group_is_free(const fr_group *g) {
+    for (int i = 0; i < g->n_sessions; i++)
+        if (g->session[i]->work.inside) return false;
+    return !g->at_work;
+}
+
 fr_status fr_group_add(fr_group *g, fr_session *s, int n_ctx, fr_error *err) {
     if (g->engine != s->engine)
         return fr_fail(err, FR_EARG, "session: expected a group of the same engine");
-    if (g->at_work)
-        return fr_fail(err, FR_EARG, "session: no session joins a group within its step");
+    if (!fr_group_is_free(g))
+        return fr_fail(err, FR_EARG, "session: no session joins a group within `stream`");
     if (n_ctx > g->n_ctx)
         return fr_fail(err, FR_EARG,
                        "session: expected a context of at most the group's %d tokens, "
@@ -87,7 +93,7 @@ void fr_session_order(fr_session *s, int order) {
     s->decoder.order = order;
 }
 
-// Sessions that were closed within the step.
+// Frees sessions that were closed within the step.
 static void close_deferred(fr_group *g) {
     for (int i = 0; i < g->n_sessions;) {
         fr_session *s = g->session[i];
@@ -116,15 +122,9 @@ static bool step(fr_group *g) {
     return more;
 }
 
-static bool is_free(const fr_group *g) {
-    for (int i = 0; i < g->n_sessions; i++)
-        if (g->session[i]->work.inside) return false;
-    return !g->at_work;
-}
-
 bool fr_group_step(fr_group *g) {
-    if (!is_free(g)) return false;
-    g->n_keepers++; // until the end of the step
+    if (!fr_group_is_free(g)) return false;
+    g->n_keepers++; // `stream` may close the group and its sessions
     g->at_work = true;
     const bool more = step(g);
     g->at_work = false;

@@ -1,6 +1,6 @@
 // Calls in a wrong order, or from within a callback: each is refused with a sentence, or does what it
 // can; nothing is read that was freed.
-#include "forerun.h"
+#include "engine/engine.h"
 #include "support/tiny_model.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static void opens(world *w) {
     fr_session_close(more);
 }
 
-// What may be asked may be asked.
+// Questions change nothing.
 static void asks(world *w) {
     int n;
     assert_non_null(fr_session_context(w->session, &n));
@@ -119,7 +119,7 @@ static void asks(world *w) {
     assert_string_equal(fr_engine_describe(w->engine)->architecture, "llama");
 }
 
-// A session that is by itself has nothing to do with another one.
+// A session by itself shares nothing with another one.
 static void uses_another(world *w) {
     const fr_request q = request(NULL);
     if (w->group) return;
@@ -157,6 +157,37 @@ static void a_callback_is_refused_what_would_change_its_session(void **state) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         for (int in_group = 0; in_group < 2; in_group++)
             misuse_within(all[i], in_group);
+}
+
+// A call that hands out text before any step of the group.
+static void misuse_within_begin_again(void (*misuse)(world *)) {
+    enum { KNOWN = 4 };
+    world w = {.engine = open_engine(), .misuse = misuse};
+    const fr_result *r;
+    int32_t known[KNOWN];
+    assert_int_equal(fr_group_open(&w.group, w.engine, NULL, &err), FR_OK);
+    w.session = open_session(w.engine, w.group);
+    w.other = open_session(w.engine, w.group);
+    const fr_request q = request(&w), quiet = request(NULL);
+    assert_int_equal(fr_session_generate(w.session, &quiet, &r, &err), FR_OK);
+    memcpy(known, r->tokens, sizeof known);
+    if (fr_session_begin_again(w.session, &q, known, KNOWN, &err)) fail_msg("%s", err.text);
+    assert_int_equal(w.calls, KNOWN);
+    while (fr_session_step(w.session)) {
+    }
+    assert_int_equal(fr_session_end(w.session, &err), FR_OK);
+    tokens_are_as_alone(&w);
+    fr_session_close(w.session);
+    fr_session_close(w.other);
+    fr_group_close(w.group);
+    fr_engine_close(w.engine);
+}
+
+static void a_callback_outside_a_step_is_refused_the_same(void **state) {
+    static void (*const all[])(world *) = {ends, steps, begins, forgets, opens, asks};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        misuse_within_begin_again(all[i]);
 }
 
 // ---------------------------------------------------------------- closing within it
@@ -251,6 +282,7 @@ static void closing_in_a_wrong_order_frees_all_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_callback_is_refused_what_would_change_its_session),
+        cmocka_unit_test(a_callback_outside_a_step_is_refused_the_same),
         cmocka_unit_test(what_is_closed_within_its_callback_ends),
         cmocka_unit_test(an_engine_may_be_closed_within_a_callback),
         cmocka_unit_test(a_session_closed_within_a_step_of_its_group_is_left_out),

@@ -187,8 +187,6 @@ static void a_long_text_is_not_overtaken_for_ever(void **state) {
     close_world(&w);
 }
 
-// Nothing before the first step; then two texts in one pass, later one, and a guess of how long it
-// takes.
 // One is paused, one is ended and begun again with what it had: their bytes are those of one alone.
 static void a_generation_goes_on_after_a_break(void **state) {
     (void)state;
@@ -256,6 +254,59 @@ static void a_generation_goes_on_after_a_break(void **state) {
     close_world(&w);
 }
 
+static bool stop_at_once(void *user, const fr_piece *piece) {
+    (void)user;
+    return piece->token >= 0;
+}
+
+// Tokens of an answer that is known have no scores. Text that is held back for a stop string comes
+// out where the listener stops the generation, here as in any step.
+static void a_known_answer_is_handed_out_again(void **state) {
+    (void)state;
+    enum { KNOWN = 3, MORE = 2 };
+    static world w;
+    fr_session *s;
+    int32_t known[KNOWN];
+    char text[64];
+    fr_error err;
+    memset(&w, 0, sizeof w);
+    open_world(&w, &(fr_tiny_options){.n_ctx = 256, .seed = 2}, 1);
+    const fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = CTX};
+    fr_request q = {.size = sizeof q,
+                    .prompt = w.text,
+                    .n_prompt = 30,
+                    .n_predict = KNOWN + MORE,
+                    .logprobs = true,
+                    .ignore_eos = true};
+    const fr_result *r;
+    if (fr_session_open(&s, w.trials.engine, &o, &err) || fr_session_generate(s, &q, &r, &err))
+        fail_msg("%s", err.text);
+    memcpy(known, r->tokens, sizeof known);
+    assert_in_range(r->text_bytes, 1, sizeof text - 1);
+    strcpy(text, r->text);
+    if (fr_session_begin_again(s, &q, known, KNOWN, &err)) fail_msg("%s", err.text);
+    while (fr_session_step(s)) {
+    }
+    assert_int_equal(fr_session_end(s, &err), FR_OK);
+    assert_string_equal(r->text, text);
+    for (int i = 0; i < KNOWN + MORE; i++)
+        assert_int_equal(r->logprobs[i] != NULL, i >= KNOWN);
+    static const int32_t letters[KNOWN] = {'a', 'b', 'c'};
+    static const char *const stop[] = {"a\x02never", NULL};
+    q.stop = stop;
+    q.stream = stop_at_once;
+    if (fr_session_begin_again(s, &q, letters, KNOWN, &err)) fail_msg("%s", err.text);
+    assert_false(fr_session_runs(s));
+    assert_int_equal(fr_session_end(s, &err), FR_OK);
+    assert_int_equal(r->stats->finish, FR_FINISH_INTERRUPTED);
+    assert_int_equal(r->n_tokens, 1);
+    assert_string_equal(r->text, "a");
+    fr_session_close(s);
+    close_world(&w);
+}
+
+// Nothing before the first step; then two texts in one pass, later one, and a guess of how long it
+// takes.
 static void the_last_pass_is_told(void **state) {
     (void)state;
     static world w;
@@ -332,6 +383,7 @@ int main(void) {
         cmocka_unit_test(a_text_that_is_read_soon_goes_first),
         cmocka_unit_test(a_long_text_is_not_overtaken_for_ever),
         cmocka_unit_test(a_generation_goes_on_after_a_break),
+        cmocka_unit_test(a_known_answer_is_handed_out_again),
         cmocka_unit_test(the_last_pass_is_told),
         cmocka_unit_test(a_group_refuses_what_it_has_no_room_for),
     };

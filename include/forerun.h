@@ -3,14 +3,17 @@
 // An *engine* holds one model (weights, tokenizer, chat template) and is read-only once open. A
 // *session* holds one conversation's context (KV cache, drafter, sampler) on an engine. Only one
 // thread at a time may use a session, and only one at a time may open or close sessions of an
-// engine. Handles are opaque; every `open` has a `close` that accepts NULL. What was opened of
-// another object is closed before it: sessions before their group, groups, sessions and texts of
-// fr_text_open_with before their engine or text. An object that is closed too early stays until the
-// last of them has gone. Within `stream`, a request's callback, the session whose text it is and
-// those of its group may be asked and cancelled; all else says FR_EARG there, a step false, and a
-// close takes effect when the callback's call ends (what runs ends, and says FR_EARG). Functions that can fail
+// engine. Handles are opaque; every `open` has a `close` that accepts NULL. Functions that can fail
 // return fr_status and fill *err (which may be NULL) with one sentence. The library never prints
 // and never exits.
+//
+// Close what was opened of an object before the object: sessions before their group; groups, sessions
+// and texts of fr_text_open_with before their engine or text. An object that is closed too early
+// stays until the last of these is closed.
+//
+// `stream`, the callback of a request, may ask and cancel the session whose text it gets, and the
+// sessions of its group. Every other call on them gives FR_EARG there, and a step gives false. A close
+// takes effect when the call that called `stream` returns: that call ends early, with FR_EARG.
 //
 // A program keeps working with a newer library of the same soname, because structs only grow at
 // their end:
@@ -80,9 +83,9 @@ fr_status fr_model_find(char *path, size_t room, const char *name, fr_error *err
 // or `threads` out of range; FR_EIO, FR_EDATA: the file cannot be read or is damaged; FR_EUNSUP: it
 // is no GGUF file, an architecture, tokenizer or tensor type that is not supported, or an isa that this CPU lacks;
 // FR_ENOMEM; FR_EINTR: `progress` returned false.
-// The file is mapped, with low_memory for as long as the engine is open (a datastore always is). If
-// it becomes shorter meanwhile, reading it raises SIGBUS, which is left to the program: the library
-// installs no handlers. So replace such a file by renaming.
+// The file is mapped while it is read, with low_memory for as long as the engine is open; a datastore
+// always is. If the file becomes shorter in that time, reading it raises SIGBUS. The library installs
+// no handlers. So replace such a file by renaming another to its name.
 fr_status fr_engine_open(fr_engine **out, const char *model_path, const fr_engine_options *options,
                          fr_error *err);
 void fr_engine_close(fr_engine *engine);
@@ -147,7 +150,8 @@ typedef struct fr_text_info { // lives as long as the text; ids are -1 where the
     bool chat_thinking;        // it knows "enable_thinking", which turns thinking off
     const char *tool_template; // for conversations with tools; NULL: chat_template is
     size_t tool_template_bytes;
-    const char *note; // what the file says of its tokens and was left out; NULL: nothing
+    const char
+        *note; // a sentence: what the file says of its tokens and was left out; NULL: nothing
 } fr_text_info;
 const fr_text_info *fr_text_describe(const fr_text *text);
 
@@ -299,8 +303,8 @@ typedef struct fr_request { // one generation
     int n_prompt;
     int n_predict;               // -1: until the end token or the context's end
     const fr_sampling *sampling; // NULL: greedy
-    // NULL-terminated list of stop strings, or NULL. Where one names a control token, which is no
-    // text, it is compared with what that is written as: "<|im_start|>", "\n<|im_start|>user".
+    // NULL-terminated list of stop strings, or NULL. Control tokens are no text. A string that names
+    // one, as "<|im_start|>" or "\n<|im_start|>user", is compared with what the token is written as.
     const char *const *stop;
     bool ignore_eos;      // no end token is drawn
     bool logprobs;        // fr_result.logprobs is wanted; not with accept "typical"
@@ -318,8 +322,8 @@ typedef struct fr_request { // one generation
     // stay valid until the end.
     const int32_t *shown;
     size_t n_shown;
-    // [n_stop_tokens] Tokens that end the text; what they are written as is the end of it, unless
-    // they are control tokens or ends anyway. Must stay valid until the end.
+    // [n_stop_tokens] Tokens that end the text. What such a token is written as belongs to the text,
+    // but for control tokens and end tokens. Must stay valid until the end.
     const int32_t *stop_tokens;
     size_t n_stop_tokens;
 } fr_request;
@@ -386,7 +390,7 @@ typedef struct fr_result {
     // stopped.
     const fr_logprobs *const *prompt_logprobs;
     int stopped_by;     // which of the request's stop strings ended it, from 0; -1: none
-    int32_t stop_token; // the one of the request's stop tokens that ended it; -1: none
+    int32_t stop_token; // which of the request's stop tokens ended it; -1: none
 } fr_result;
 const fr_result *fr_session_result(const fr_session *session);
 

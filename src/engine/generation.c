@@ -19,8 +19,8 @@ static bool deliver_text(fr_generation *g, size_t bytes) {
     return !g->request.stream || g->request.stream(g->request.user, &g->piece);
 }
 
-// Puts the token's bytes through the stop strings, into g->filtered; how many came out. Control
-// tokens that are not to be shown are no text, and neither are ends.
+// Puts the token's bytes through the stop strings, into g->filtered, and returns how many came out.
+// Ends are no text, nor are control tokens that are not to be shown.
 static size_t filter(fr_generation *g, int32_t token, bool end, bool *stopped) {
     const fr_tokenizer *t = g->s->engine->tokenizer;
     const fr_request *q = &g->request;
@@ -113,8 +113,8 @@ static fr_status open_score_room(fr_session *s, fr_error *err) {
     return FR_OK;
 }
 
-// Has the decoder score tokens where the request wants that. Where a part of the answer is known the
-// prompt was scored before.
+// Has the decoder score tokens where the request wants that. Where n_answer tokens of the answer are
+// known, the prompt was scored before.
 static fr_status open_scores(fr_session *s, const fr_request *request, int n_answer,
                              fr_error *err) {
     fr_decoder *d = &s->decoder;

@@ -127,7 +127,7 @@ fr_status fr_text_open(fr_text **out, const char *model_path, fr_error *err) {
     return st;
 }
 
-// An engine's text goes with its engine.
+// An engine's own text is closed with the engine.
 static void keep(fr_text *t) {
     if (t->engine)
         fr_engine_keep(t->engine);

@@ -10,13 +10,13 @@
 struct fr_text {
     fr_gguf *gguf;
     fr_tokenizer *tokenizer;
-    bool lent;                // the two are another's, which outlives this:
-    struct fr_engine *engine; // ... the engine's whose text this is, or
-    fr_text *of;           // ... the text's that it was opened with, which it keeps open; or NULL
-    atomic_int n_keepers;  // the caller, until fr_text_close, and texts opened with this one
-    fr_chat_template chat; // {0}: none that can be used,
-    fr_error no_chat;      // ... and why
-    char *chat_text;       // a copy, NUL behind it
+    bool lent;                // the two belong to another object, which outlives this one:
+    struct fr_engine *engine; // ... the engine that this is the text of; or NULL
+    fr_text *of;              // ... the text that this one was opened with, and keeps open; or NULL
+    atomic_int n_keepers;     // the caller, until fr_text_close, and texts opened with this one
+    fr_chat_template chat;    // {0}: none that can be used,
+    fr_error no_chat;         // ... and why
+    char *chat_text;          // a copy, NUL behind it
     // The file's own for conversations with tools, which `chat` points at; {0}: none.
     fr_chat_template tool_chat;
     char *tool_text;
@@ -29,13 +29,13 @@ fr_status fr_text_lend(fr_text **out, fr_gguf *gguf, fr_tokenizer *tokenizer, fr
 // Why there is no chat template that can be used.
 fr_status fr_text_check_chat(const fr_text *t, fr_error *err);
 
-// Whether so many ids can be counted as forerun.h does. FR_EARG.
+// FR_EARG: more ids than an int counts, as forerun.h has it.
 fr_status fr_text_check_count(size_t n_ids, fr_error *err);
 // Appends ids: those of fr_text_tokenize; FR_EINTR by `watch` (or NULL).
 fr_status fr_text_encode(const fr_text *t, const char *text, size_t bytes, unsigned flags,
                          const fr_watch *watch, fr_ids *ids, fr_error *err);
-// Whether a prompt begins with the token of its beginning twice, as where its text has the one that
-// the model's file adds; the sentence says so. It is no error.
+// Whether the prompt ids[n] begins with the beginning-of-text token twice: the model's file adds one,
+// and the text has one. *says gets a sentence for a warning, of code FR_OK.
 bool fr_text_begins_twice(const fr_text *t, const int32_t *ids, size_t n, fr_error *says);
 // Renders the request (its bos, eos and the time are filled in here) into *rendered and appends its
 // ids (fr_chat_encode).

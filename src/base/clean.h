@@ -4,13 +4,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Writes `bytes` bytes of text to `to`, which may be the text itself; how many that became, at most as
-// many. A '?' stands for each control character, of C0 and C1, for each that turns the direction of
-// writing or begins a line, and for each byte that is no UTF-8.
+// Writes the text to `to` (`bytes` bytes of room; it may be the text itself) and returns how many bytes
+// it became. A '?' stands for each control character (C0 and C1), for each character that changes the
+// direction of writing or separates lines, and for each byte that is not part of a character in UTF-8.
 size_t fr_clean(char *to, const char *text, size_t bytes);
 
-// The same a piece at a time: the length of the next one, of at least a byte; shown: it stands as it is,
-// else '?' for it.
+// The same piece by piece, for bytes > 0: returns the length of the next piece, at least 1. *shown:
+// the piece stays as it is; else a '?' stands for it.
 size_t fr_clean_next(const char *text, size_t bytes, bool *shown);
 
 #endif

@@ -7,7 +7,7 @@ enum { HEAPS = 8, LARGE = 1 << 20 };
 
 void fr_heap_of_many_threads(void) {
     mallopt(M_ARENA_MAX, HEAPS);
-    mallopt(M_MMAP_THRESHOLD, LARGE); // said once, it no longer grows with what is freed
+    mallopt(M_MMAP_THRESHOLD, LARGE); // once it is set, it no longer grows with freed blocks
     mallopt(M_TRIM_THRESHOLD, LARGE);
 }
 

@@ -10,7 +10,7 @@
 // mmap refuses empty files; this stands in for their content.
 static const uint8_t nothing[1];
 
-// Up to the end, which files of the system reach before their size.
+// Reads up to the end. Files below /sys end before their size.
 static fr_status read_into(fr_map *m, void *to, size_t bytes, int fd, const char *path,
                            fr_error *err) {
     size_t n = 0;
@@ -25,7 +25,7 @@ static fr_status read_into(fr_map *m, void *to, size_t bytes, int fd, const char
     return FR_OK;
 }
 
-// For file systems that cannot map.
+// Reads a file that its file system cannot map, and keeps only the pages that it fills.
 static fr_status copy_descriptor(fr_map *m, int fd, size_t bytes, const char *path, fr_error *err) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
@@ -75,7 +75,8 @@ void fr_map_close(fr_map *m) {
 }
 
 static void advise(const fr_map *m, size_t begin, size_t end, int advice) {
-    if (begin >= end || m->data == nothing || m->is_copy) return; // a copy would be lost
+    if (begin >= end || m->data == nothing || m->is_copy)
+        return; // advice may drop the pages of a copy
     // A hint: a kernel that does not know it loses nothing.
     (void)madvise((void *)(m->data + begin), end - begin, advice);
 }

@@ -2,9 +2,9 @@
 //
 // The mapping is the file's own pages: reading copies nothing, and a page that was released is read
 // from the file again. Where the file system cannot map, the file is read into memory instead.
-// If another program shortens the file while it is mapped, or its disk fails, reading it raises SIGBUS:
-// so files are to be replaced by renaming, never in place. The library leaves that signal to its
-// program; forerun catches it and names the file (cmd/lib/signal.c).
+// If another program shortens the file while it is mapped, or its disk fails, reading it raises
+// SIGBUS. So files are to be replaced by renaming, never in place. The library installs no handler;
+// forerun catches the signal and names the file (cmd/lib/signal.c).
 #ifndef FR_BASE_MAP_H
 #define FR_BASE_MAP_H
 #include "base/status.h"
@@ -12,7 +12,7 @@
 typedef struct fr_map {
     const uint8_t *data; // page aligned; never NULL once open, even for an empty file
     size_t bytes;
-    bool is_copy; // in memory of its own
+    bool is_copy; // read into memory, not mapped
 } fr_map;
 
 // Opens a regular file (no pipe, no folder): FR_EIO with path and reason when that fails, FR_ENOMEM

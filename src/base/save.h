@@ -13,7 +13,8 @@ fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err);
 // is. What killed processes left beside it is removed. FR_EIO.
 fr_status fr_save_check(const char *path, fr_error *err);
 
-// Makes every folder on the way to `path` that is missing, the last one with `mode`. FR_EIO.
+// Makes every folder on the way to `path` that is missing: the last one with `mode`, all others with
+// 0777, both less the umask. FR_EIO.
 fr_status fr_make_folders(const char *path, mode_t mode, fr_error *err);
 
 // The same for callers that write themselves: a file beside `path`, written through fd, takes its

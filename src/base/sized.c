@@ -6,7 +6,7 @@ enum { ABSURD = 1 << 16 }; // bytes: no struct of an interface; a size that was 
 fr_status fr_sized_read(void *to, size_t known, const void *from, const char *name, fr_error *err) {
     size_t size = known;
     if (from) memcpy(&size, from, sizeof size);
-    // No member is larger than a size_t or lies across two of them, so none is cut.
+    // A member is at most as large as a size_t and aligned, so a multiple of that size cuts none.
     if (size < sizeof size || size > ABSURD || size % sizeof size)
         return fr_fail(err, FR_EARG, "%s: expected size to be sizeof(%s), found %zu", name, name,
                        size);

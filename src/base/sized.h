@@ -7,8 +7,9 @@
 #include "base/status.h"
 
 // *to, of `known` bytes, becomes what `from` covers (NULL: nothing) and 0 beyond, its size `known`.
-// `name` is the type's, for sentences. FR_EARG: the size is 0, less than itself, absurd or one that
-// would cut a member; or bytes beyond what is known are not 0, for they ask for something that this library cannot do.
+// `name` is the type's, for sentences. FR_EARG: the size is 0, less than itself, absurd or cuts a
+// member; or bytes beyond what is known are not 0, for they ask for something that this library cannot
+// do.
 fr_status fr_sized_read(void *to, size_t known, const void *from, const char *name, fr_error *err);
 
 // Whether a struct ends with this member: where padding follows, an older caller's padding would be

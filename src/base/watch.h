@@ -14,7 +14,7 @@ static inline bool fr_go_on(const fr_watch *w) {
     return !w || w->go_on(w->user);
 }
 
-// FR_EINTR: the result is not wanted any more.
+// The same as a status: FR_EINTR where the result is not wanted any more.
 static inline fr_status fr_watch_ask(const fr_watch *w, fr_error *err) {
     return fr_go_on(w) ? FR_OK : fr_fail(err, FR_EINTR, "interrupted");
 }

@@ -12,8 +12,8 @@ void fr_counts_merge(fr_draft_counts *all, const fr_draft_counts *from);
 // The sum, or sum / of; NAN for a mean of nothing.
 double fr_count_value(const fr_draft_count *count);
 
-// What an answer took that was given in parts: that of the parts `before` and that of the last one.
-// What it reused of its prompt it did so in the first part. A `before` of zeroes adds nothing.
+// The statistics of an answer that was given in parts: `before` of the earlier parts, `last` of the
+// last one. prompt_reused is that of the first part. A `before` of zeroes adds nothing.
 fr_stats fr_stats_after(const fr_stats *before, const fr_stats *last);
 
 // All passes together: `by_rows` is seconds_by_rows of fr_stats.

@@ -41,7 +41,7 @@ typedef struct fr_decoder {
     fr_tree_size size;   // of trees, where the user says it
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
-    int order;            // texts of a lower one are read first; 0 unless somebody says otherwise
+    int order;            // prompts of a lower one are read first; 0 when it opens
     int overtaken;        // other members' prompt rows read while it waited to read its own
     int n_shown;          // first rows that the drafter has seen, or need not see
     fr_acceptance accept; // without a drafter the rule makes no difference

@@ -54,7 +54,7 @@ static bool comes_before(const fr_decoder *a, const fr_decoder *b) {
     return a->order != b->order ? a->order < b->order : rank(a) < rank(b);
 }
 
-// Texts by their order and then by rank, ascending; those that are alike stay as they were.
+// Sorts texts by their order, then by rank, ascending. Equal ones stay in their sequence.
 static void by_rank(fr_decoder **texts, int n) {
     for (int i = 1; i < n; i++)
         for (int k = i; k > 0 && comes_before(texts[k], texts[k - 1]); k--) {
@@ -65,8 +65,8 @@ static void by_rank(fr_decoder **texts, int n) {
 }
 
 // Shares the rows of this pass. A part is for all alike, so that no text stands still. The rest goes
-// to the text of the lowest order that is read soonest: texts read at the same pace would all be
-// read late. Then what is read is as many rows as were left to read.
+// to the texts of the lowest order, the one that is read soonest first: texts read at the same pace
+// would all be read late. Then what is read is as many rows as were left to read.
 static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
     fr_decoder *text[FR_GROUP_MEMBERS];
     int room = g->read.rows;

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/decimal.h"
 #include "text/stream.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "json/scan.h"
 #include <stdio.h>
 #include <stdlib.h>

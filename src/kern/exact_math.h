@@ -1,6 +1,6 @@
-// exact_math.h — refuses compilers that were told to reorder sums: every result is fixed to the bit
-// (docs/numerics.md), and all instruction sets give the same. tools/math-flags.cmake refuses the
-// options, here is what they leave behind where another build forgets it.
+// exact_math.h — refuses to compile where an option lets the compiler reorder sums: every result is
+// fixed to the bit (docs/numerics.md), and all instruction sets give the same. tools/math-flags.cmake
+// refuses the options themselves; this refuses what they define, in builds that do without CMake.
 #ifndef FR_KERN_EXACT_MATH_H
 #define FR_KERN_EXACT_MATH_H
 
@@ -8,7 +8,9 @@
     defined __NO_SIGNED_ZEROS__ || (defined __FINITE_MATH_ONLY__ && __FINITE_MATH_ONLY__)
 #error "forerun fixes the order of every sum: build it without -ffast-math, -Ofast and their parts"
 #endif
-#if defined __FLT_EVAL_METHOD__ && (__FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
+// -1: the compiler may use either unit (-mfpmath=both).
+#if defined __FLT_EVAL_METHOD__ &&                                                                 \
+    (__FLT_EVAL_METHOD__ == -1 || __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
 #error "forerun rounds every float: build it without -mfpmath=387"
 #endif
 

@@ -1,8 +1,8 @@
 // tokens.c — /tokenize, /detokenize, /apply-template (llama.cpp's shapes), /tokenizer_info
 // (vLLM's), and counts of a prompt's tokens.
 #include "api/value.h"
+#include "base/utf8.h"
 #include "serve/dialect.h"
-#include "text/utf8.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

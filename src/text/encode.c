@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "text/stream.h"
 #include "text/tokenizer_parts.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include <string.h>
 
 enum { MAX_TEXT = 1 << 30, ASK = 1 << 16 }; // bytes; ... from one question to the next

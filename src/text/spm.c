@@ -2,7 +2,7 @@
 // by score and appends the ids. A character without a token becomes its bytes.
 #include "text/spm.h"
 #include "base/alloc.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 enum { PAIR_BITS = 21 };
 

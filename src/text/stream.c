@@ -1,5 +1,5 @@
 #include "text/stream.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include <assert.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 // scores and bytes of all tokens, the hash table, the sorted list of special tokens.
 #include "text/vocab.h"
 #include "base/alloc.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include <stdlib.h>
 #include <string.h>
 

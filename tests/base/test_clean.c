@@ -38,12 +38,12 @@ static void what_is_no_utf8_is_not_shown(void **state) {
     (void)state;
     expect("\xc3", "?");
     expect("\xe2\x82", "??");
-    expect("\xc0\x9b", "??");      // ESC's C1 companion in more bytes than it needs
+    expect("\xc0\x9b", "??");      // U+009B in more bytes than it needs
     expect("\xe0\x82\x9b", "???"); // the same
     expect("\xed\xa0\x80", "???"); // a surrogate
     expect("\xf4\x90\x80\x80", "????");
     expect("\xff\xfe", "??");
-    expect("\xc3\x1b", "??"); // no byte hides in a character that is cut
+    expect("\xc3\x1b", "??"); // a cut character hides no byte
 }
 
 static void errors_are_shown_so(void **state) {

@@ -34,7 +34,7 @@ static void a_file_is_mapped_whole(void **state) {
     close(fd), unlink(path);
 }
 
-// sysfs cannot map, and its files are shorter than their size.
+// Files below /sys cannot be mapped, and are shorter than their size.
 static void a_file_that_cannot_be_mapped_is_read(void **state) {
     (void)state;
     static const char path[] = "/sys/devices/system/cpu/online";
@@ -48,15 +48,15 @@ static void a_file_that_cannot_be_mapped_is_read(void **state) {
     if (fr_map_open(&m, path, &err)) fail_msg("%s", err.text);
     assert_int_equal(m.bytes, n);
     assert_memory_equal(m.data, text, n);
-    if (m.is_copy) { // giving pages back would lose them
-        fr_map_release(&m, 0, m.bytes);
+    if (m.is_copy) {                    // a container may have a file there that can be mapped
+        fr_map_release(&m, 0, m.bytes); // must not drop the pages of a copy
         fr_map_prefetch(&m, 0, m.bytes);
     }
     assert_memory_equal(m.data, text, n);
     fr_map_close(&m);
 }
 
-// Nobody can tell how much will come from them.
+// How much comes out of a pipe or a device is not known.
 static void what_has_no_size_is_refused(void **state) {
     (void)state;
     char path[] = "pipe_XXXXXX";

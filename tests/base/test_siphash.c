@@ -1,6 +1,6 @@
-// test_siphash.c — SipHash-1-3 against CPython's, which hashes bytes by it: the values are those of
-// hash(bytes(range(n))) & (2**64 - 1) with PYTHONHASHSEED=0, whose key is 0, and with
-// PYTHONHASHSEED=1, whose key is 16 bytes (x >> 16) & 255 of x = x * 214013 + 2531011 from 1 on.
+// SipHash-1-3 against CPython, which hashes bytes by it. The values are those of
+// hash(bytes(range(n))) & (2**64 - 1). With PYTHONHASHSEED=0 the key is 0. With PYTHONHASHSEED=1 it is
+// 16 bytes (x >> 16) & 255 of the sequence x = x * 214013 + 2531011, which begins at 1.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void a_process_keeps_its_key(void **state) {
     const uint64_t zero[2] = {0};
     assert_true(fr_secret_hash("abc", 3) == fr_secret_hash("abc", 3));
     assert_true(fr_secret_hash("abc", 3) != fr_secret_hash("abd", 3));
-    assert_true(fr_secret_hash("", 0) != fr_siphash13(zero, "", 0)); // once in 2^64 it is not so
+    assert_true(fr_secret_hash("", 0) != fr_siphash13(zero, "", 0)); // one key in 2^64 fails this
 }
 
 int main(void) {

@@ -427,7 +427,7 @@ static void headers_say_what_runs(void **state) {
     home_end();
 }
 
-// What opens a model judges it: its tensors and its vocabulary, not only its numbers.
+// The list uses the function that opens a model: tensors and vocabulary count, not numbers alone.
 static void what_is_listed_as_running_opens(void **state) {
     (void)state;
     const struct {

@@ -1,6 +1,6 @@
 // markup.c — escapes and appends.
 #include "cmd/plot/markup.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>

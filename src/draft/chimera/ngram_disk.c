@@ -71,8 +71,8 @@ static const void *sound_vector(const fr_ngram_disk *k, sqlite3_stmt *row, const
 
 // ---------------------------------------------------------------- connections
 
-// Its keys are pieces of what users were told, so nobody else may read a new file; SQLite gives its
-// log the same rights. A file that is there is not opened: closing it would drop this process's locks.
+// Its keys are pieces of answers, so other users may not read a new file. SQLite gives its log the same
+// rights. A file that is there is not opened: closing it would drop this process's locks.
 static void make_private(const char *path) {
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) close(fd);
@@ -190,7 +190,7 @@ static bool lock(int fd, int how) {
     return !failed;
 }
 
-// Makes the folder, which is its owner's alone, and takes its lock. *alone: nobody else has it.
+// Makes the folder, which only its owner may read, and takes its lock. *alone: no other process has it.
 static fr_status enter(fr_ngram_disk *k, const char *folder, bool *alone, fr_error *err) {
     char real[PATH_MAX];
     const int n = snprintf(k->path, sizeof k->path, "%s/ngrams.db", folder);

@@ -1,7 +1,7 @@
 // ngram_table.c — a list in the order of use, then hash buckets of places. A get moves its entry to
-// the front; a put of a new key into a full table takes the place of the oldest entry. A bucket is
-// bounded too: the hash is the same in every process, so that statistics repeat, and a text can be
-// made whose n-grams share one.
+// the front; a put of a new key into a full table takes the place of the oldest entry. A bucket has a
+// bound too: the hash is the same in every process, so that statistics repeat, and a text can be made
+// whose n-grams share a bucket.
 #include "draft/chimera/ngram_table.h"
 #include "gguf/hash.h"
 #include <assert.h>
@@ -68,7 +68,8 @@ static int *bucket_of(const fr_ngram_table *t, const fr_ngram *key) {
     return &t->bucket[fr_hash_value(&h) & (uint64_t)(t->n_buckets - 1)];
 }
 
-// *last, *n: the last place of the bucket, where the key is not in it, and how many there are.
+// The key's place; -1: the bucket that begins at `place` does not have it. Then *n are the places of the
+// bucket, and *last is the last of them, or -1.
 static int find(const fr_ngram_table *t, int place, const fr_ngram *key, int *last, int *n) {
     *last = -1;
     for (*n = 0; place >= 0 && !fr_ngram_equal(&t->entry[place].key, key); ++*n) {

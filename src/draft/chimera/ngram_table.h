@@ -14,7 +14,7 @@ typedef struct fr_ngram_entry {
     int next;         // of the same bucket; -1: none
 } fr_ngram_entry;
 
-// So many share a bucket at most. Of a full table fewer than one in 10^36 would hold more.
+// Entries of one bucket at most. Of the buckets of a full table fewer than one in 10^36 would have more.
 enum { FR_NGRAM_BUCKET = 32 };
 
 typedef struct fr_ngram_table {
@@ -36,11 +36,10 @@ void fr_ngram_table_close(fr_ngram_table *t); // a zeroed one is fine
 // next put.
 const float *fr_ngram_table_get(fr_ngram_table *t, const fr_ngram *key);
 
-// The place of the key's vector for the caller to fill in, now the newest. Where the key is new and
-// the table full, the oldest entry falls out, where its bucket is full the one that is there for
-// longest: *fell is true, *out its key, and what is returned
-// still holds its vector until the caller writes there, so that it can be given away without a
-// copy.
+// The place of the key's vector for the caller to fill in, now the newest. Where the key is new and its
+// bucket is full, the entry that was put there first falls out; else, where the table is full, the
+// oldest one. Then *fell is true and *out its key. What is returned still holds its vector until the
+// caller writes there, so that it can be given away without a copy.
 float *fr_ngram_table_put(fr_ngram_table *t, const fr_ngram *key, fr_ngram *out, bool *fell);
 
 // The place of a vector that get or put gave.

@@ -2,8 +2,8 @@
 //
 // Folders, in this order: packs/ beside the model, packs/ beside the program's folder and under
 // ../share/forerun of it, FR_PACKS_DIR (where the build was to be installed), and
-// $XDG_DATA_HOME/forerun/packs (~/.local/share where that is not set). Not the working folder, which
-// others may write to. A file counts by what its metadata says, not by its name.
+// $XDG_DATA_HOME/forerun/packs (~/.local/share where that is not set). The working folder is none of
+// them, as other users may write to it. A file counts by what its metadata says, not by its name.
 #ifndef FR_DRAFT_PACK_FIND_H
 #define FR_DRAFT_PACK_FIND_H
 #include "draft/pack/pack.h"

@@ -1,5 +1,5 @@
 #include "text/jinja/unicode.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include <string.h>
 
 typedef struct property {

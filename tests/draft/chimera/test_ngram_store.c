@@ -47,7 +47,7 @@ static void expect_mode(const char *path, mode_t mode) {
     assert_int_equal(is.st_mode & 0777, mode);
 }
 
-// Folder, file, and what SQLite puts beside it; a folder that was there keeps its rights.
+// So are the folder, and the files that SQLite puts beside it. A folder that exists keeps its rights.
 static void a_new_store_is_its_owners_alone(void **state) {
     (void)state;
     static const mode_t there[] = {0, 0755};

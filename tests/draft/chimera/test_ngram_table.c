@@ -98,7 +98,7 @@ static void it_keeps_what_was_used_last(void **state) {
     }
 }
 
-// N-grams whose hashes end alike cost what others do: the table forgets the first of them.
+// N-grams that share a bucket cost no more than others: the first of them fall out.
 static void a_bucket_is_bounded(void **state) {
     (void)state;
     enum { CAPACITY = 4096, ALIKE = 100 };

@@ -496,11 +496,11 @@ static void a_pack_of_another_method_is_refused(void **state) {
 
 static void look_at_folder(void *user, const char *folder) {
     int *n = user;
-    if (*folder != '/') fail_msg("%s is below the working folder", folder);
+    if (*folder != '/') fail_msg("%s is relative to the working folder", folder);
     ++*n;
 }
 
-// Whoever may write to the folder that the program happens to run in chooses no drafter.
+// Other users may write to the working folder, and would choose the drafter.
 static void packs_of_the_working_folder_are_not_taken(void **state) {
     (void)state;
     int n = 0;

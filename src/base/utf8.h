@@ -1,6 +1,6 @@
 // utf8.h — one step through bytes that may or may not be UTF-8.
-#ifndef FR_TEXT_UTF8_H
-#define FR_TEXT_UTF8_H
+#ifndef FR_BASE_UTF8_H
+#define FR_BASE_UTF8_H
 #include <stddef.h>
 #include <stdint.h>
 

@@ -32,8 +32,8 @@ static fr_status read_name(fr_config *c, const fr_gguf *g, fr_error *err) {
                    c->arch_name);
 }
 
-// Which layers see everything: an array says of each whether it has a window, a number n that every
-// n-th has none, and 0 that all have one.
+// Which layers see everything. An array says of each layer whether it has a window. A number n says
+// that every n-th has none, and 0 that all have one.
 static void read_pattern(fr_config_reader *r, fr_config *c) {
     int every = c->arch == FR_ARCH_GEMMA3 ? 6 : 0;
     if (r->status) return;
@@ -134,7 +134,7 @@ fr_status fr_config_check_context(const fr_config *c, int n_ctx, fr_error *err) 
 static void read_layers(fr_config_reader *r, fr_config *c) {
     int ahead = 0;
     fr_config_int(r, (fr_config_name){"block_count", NULL, true}, 1, FR_MAX_LAYERS, &r->n_blocks);
-    // The last ones guess tokens further ahead: no layers of the model's own pass.
+    // The last blocks guess tokens further ahead. They are no layers of the model's own pass.
     fr_config_int(r, (fr_config_name){"nextn_predict_layers", NULL, false}, 0,
                   r->n_blocks ? r->n_blocks - 1 : 0, &ahead);
     c->n_layer = r->n_blocks - ahead;

@@ -42,9 +42,9 @@ typedef struct fr_config {
     float rope_base_local;
     fr_rope_scaling rope_scaling;
     float rope_factor; // context extension: positions count 1/factor
-    float
-        rope_attn_factor; // cos and sin are multiplied by it, 0: not at all; YARN: by what follows
-                          // from the factor as well; LONG: 0 is what follows from the factor
+    // Cosines and sines are multiplied by it; 0: not at all. With YARN what follows from rope_factor
+    // comes on top. With LONG it takes the place of what follows from the contexts.
+    float rope_attn_factor;
     float yarn_beta_fast, yarn_beta_slow;
     int rope_ctx_orig; // context before extension
 } fr_config;

@@ -1,6 +1,6 @@
-// config_keys.c — keys that no code here reads. Most say nothing of the pass. Those of RoPE and of
-// attention do, as do a few others that related families have: a file that asks for one would run
-// and give other text without a word.
+// config_keys.c — keys that no code here reads. Most change nothing in a pass. Those of RoPE and of
+// attention do, as do a few others of related families: a file with one of them would run, give other
+// text, and no error.
 #include "model/config_reader.h"
 #include <math.h>
 #include <stdio.h>
@@ -12,15 +12,15 @@ typedef struct allowed_key {
     double value, other;
 } allowed_key;
 
-// Says nothing of a pass over text: how a model was trained, where pictures stand in a rotation,
-// the epsilon of a kind of norm that these families do not have.
+// These change nothing in a pass over text: how a model was trained, where pictures stand in a
+// rotation, the epsilon of a kind of norm that these families do not have.
 static const char *const silent[] = {
     "rope.scaling.finetuned",       "rope.dimension_sections",
     "rope.mrope_section",           "attention.layer_norm_epsilon",
     "attention.group_norm_epsilon", "attention.indexer.kpool_select_tail",
 };
 
-// Outside RoPE and attention every key is as good as silent but these, which have to be 0 or 1.
+// Outside RoPE and attention all other keys change nothing. These have to have a value that does not.
 static const allowed_key scalings[] = {
     {"logit_scale", 1, 0},
     {"embedding_scale", 1, 0},
@@ -55,12 +55,13 @@ static bool near(double found, double value) {
     return fabs(found - value) <= 1e-6 * fabs(value);
 }
 
-static void refuse(fr_config_reader *r, const fr_gguf_kv *kv, double found) {
+// Because of item i.
+static void refuse(fr_config_reader *r, const fr_gguf_kv *kv, uint64_t i) {
     char text[64];
     if (kv->item != FR_GGUF_STR)
-        snprintf(text, sizeof text, "%g", found);
+        snprintf(text, sizeof text, "%g", number_at(kv, i));
     else {
-        const fr_gguf_str s = fr_gguf_item_str(kv, 0);
+        const fr_gguf_str s = fr_gguf_item_str(kv, i);
         snprintf(text, sizeof text, "'%.*s'", (int)(s.bytes < 40 ? s.bytes : 40), s.data);
     }
     r->status = fr_fail(r->err, FR_EUNSUP, "%.*s: expected none, found %s: cannot be run",
@@ -71,7 +72,7 @@ static void check_allowed(fr_config_reader *r, const fr_gguf_kv *kv, const allow
     for (uint64_t i = 0; i < kv->count && !r->status; i++) {
         if (kv->item == FR_GGUF_STR && !fr_gguf_item_str(kv, i).bytes) continue;
         const double found = number_at(kv, i);
-        if (!near(found, k->value) && !near(found, k->other)) refuse(r, kv, found);
+        if (!near(found, k->value) && !near(found, k->other)) refuse(r, kv, i);
     }
 }
 
@@ -89,7 +90,7 @@ static const allowed_key *find(const allowed_key *list, size_t n, const char *su
     return NULL;
 }
 
-// What other programs write of a model as it is run here.
+// Other programs write these too. Their values must be those by which the model is run here.
 static void check_geometry(fr_config_reader *r, const fr_config *c, const fr_gguf_kv *kv,
                            const char *suffix) {
     const allowed_key list[] = {
@@ -109,8 +110,7 @@ static void check_geometry(fr_config_reader *r, const fr_config *c, const fr_ggu
     check_allowed(r, kv, k ? k : &nothing);
 }
 
-// Ollama's converter gave Gemma 3 1B a cap of 30, which the model does not have and Ollama itself
-// leaves out.
+// Ollama's converter gave Gemma 3 1B a cap of 30. The model has none, and Ollama itself ignores it.
 static bool is_mistaken(const fr_config_reader *r, const fr_config *c, const char *suffix) {
     return c->arch == FR_ARCH_GEMMA3 && c->n_layer == 26 &&
            !strcmp(suffix, "final_logit_softcapping") &&

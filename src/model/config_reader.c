@@ -9,7 +9,7 @@ const char *fr_config_key(fr_config_reader *r, const char *suffix) {
     return r->key;
 }
 
-// Of the two names the one that the file has; the first where it has both or neither.
+// The whole key of the name that the file has; of the first where it has both or neither.
 static const char *find_key(fr_config_reader *r, fr_config_name name) {
     const bool other = name.other && fr_gguf_find(r->g, fr_config_key(r, name.other));
     if (fr_gguf_find(r->g, fr_config_key(r, name.suffix)) || !other) return r->key;

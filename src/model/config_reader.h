@@ -15,25 +15,27 @@ typedef struct fr_config_reader {
     char key[96];                     // the last
     const char *read[FR_CONFIG_KEYS]; // suffixes that were looked for
     int n_read;
-    int n_blocks; // of the file: how many numbers an array has that gives one a layer
+    int n_blocks; // of the file, those that guess ahead too: items of an array with one for each
 } fr_config_reader;
 
-// Notes the suffix (a string that stays) as read; returns the whole key, kept until the next.
+// Notes the suffix, a string that stays, as read. Returns the whole key, in place until the next call.
 const char *fr_config_key(fr_config_reader *r, const char *suffix);
-// *value is the default where the key is absent. `other` (NULL: none): the name by which another
-// program writes the same; it counts where `suffix` is absent.
+
+// A key by two names. The second (NULL: none) is that of another program, for files without the first.
 typedef struct fr_config_name {
     const char *suffix, *other;
-    bool required;
+    bool required; // one of them has to be there
 } fr_config_name;
+// *value keeps its default where the key is absent. FR_EDATA: it is required, no number or outside
+// low..high.
 void fr_config_int(fr_config_reader *r, fr_config_name name, int low, int high, int *value);
 void fr_config_float(fr_config_reader *r, fr_config_name name, float low, float high, float *value);
-// A number, or one for each layer: all layers have to have the same.
+// A number, or an array of one for each block. FR_EUNSUP: they differ.
 void fr_config_layers_int(fr_config_reader *r, fr_config_name name, int low, int high, int *value);
 
 // The keys of RoPE.
 void fr_config_rope(fr_config_reader *r, fr_config *c);
-// Refuses a key that would change the text and that nothing here reads, by its name.
+// FR_EUNSUP: a key that would change the text and that no call has read. The sentence names it.
 void fr_config_refuse_unread(fr_config_reader *r, const fr_config *c);
 
 #endif

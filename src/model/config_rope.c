@@ -2,7 +2,8 @@
 #include "model/config_reader.h"
 
 static void read_bases(fr_config_reader *r, fr_config *c) {
-    // What the family has where a file says nothing, as those with a picture's encoder in them do.
+    // Files without the key are run by the family's base. Gemma 3 files with an encoder of pictures
+    // have none.
     c->rope_base = c->arch == FR_ARCH_GEMMA3 ? 1e6f : 10000;
     // The logarithms of base and original context are divided by: neither may be 1.
     fr_config_float(r, (fr_config_name){"rope.freq_base", "rope.global.freq_base", false}, 2, 1e12f,
@@ -12,8 +13,8 @@ static void read_bases(fr_config_reader *r, fr_config *c) {
                     1e12f, &c->rope_base_local);
 }
 
-// 0 says that nothing is scaled. Gemma 3 from 4B on is scaled by 8, which the files that leave out
-// all keys of RoPE do not say.
+// 0 means that nothing is scaled. Gemma 3 from 4B on is scaled by 8, also in files that leave out all
+// keys of RoPE.
 static void read_factor(fr_config_reader *r, fr_config *c) {
     const bool silent = c->arch == FR_ARCH_GEMMA3 && !fr_gguf_find(r->g, "gemma3.rope.freq_base") &&
                         !fr_gguf_find(r->g, "gemma3.rope.global.freq_base");
@@ -66,7 +67,7 @@ static void read_type(fr_config_reader *r, fr_config *c) {
         c->rope_scaling = FR_ROPE_LONG;
 }
 
-// What programs do not agree on.
+// Refuses settings that other programs run in different ways.
 static void refuse_doubtful(fr_config_reader *r, const fr_config *c) {
     float extrapolation = -1; // llama.cpp saves -1 where a file said nothing
     fr_config_float(r,

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-// Parts of a file that are models of their own, by how their names begin: encoders of pictures and
-// sound with what leads from them to the text's model (llama.cpp's, Ollama's and Hugging Face's
-// names), layers that guess tokens further ahead, heads that judge a text.
+// How names begin of other models in the file: encoders of pictures and sound with their projectors
+// (llama.cpp's, Ollama's and Hugging Face's names), layers that guess tokens further ahead, heads that
+// classify a text.
 static const char *const beside[] = {
     "v.",
     "mm.",
@@ -26,10 +26,10 @@ static const char *const beside[] = {
     "cls.",
 };
 
-// Tables that old converters left beside the weights; they follow from the keys of RoPE.
+// Tables that old converters wrote, and that follow from the keys of RoPE.
 static const char *const tables[] = {"attn_rot_embd", "rotary_emb.inv_freq"};
 
-// A layer beyond the model's own that guesses tokens further ahead.
+// Whether it belongs to a layer after the model's own that guesses tokens further ahead.
 static bool is_ahead(const fr_gguf *g, const char *name, int n_layer) {
     int block = -1, end = 0;
     char mark[64];

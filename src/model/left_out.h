@@ -3,7 +3,7 @@
 #define FR_MODEL_LEFT_OUT_H
 #include "model/config.h"
 
-// Whether the model gives the same text without the tensor, which nothing has bound.
+// Whether a tensor that no layer has bound changes no text, so that the model runs without it.
 bool fr_model_leaves_out(const fr_gguf *g, const fr_gguf_tensor *t, const fr_config *c);
 
 #endif

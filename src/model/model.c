@@ -203,8 +203,8 @@ static void bind_all(fr_binder *b) {
     bind_rope_factors(b);
 }
 
-// Refuses tensors that the pass would leave out (biases of a variant, a router, one more layer, a
-// norm of the embeddings): without them the model would give wrong results.
+// Refuses tensors without which the model would give other text: biases of a variant, a router, one
+// more layer, a norm of the embeddings.
 static fr_status check_all_bound(const fr_binder *b) {
     const fr_gguf *g = b->m->gguf;
     for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
@@ -270,7 +270,7 @@ static fr_status bind_second(fr_binder *b, const fr_repack_report *report) {
     return fr_repack_run(m->gguf, m->pool, b->matrices, b->n_matrices, &from, b->err);
 }
 
-// What can be wrong with a file, but for memory: the first run alone.
+// The first run, which finds all that is wrong with a file. What is left can fail for memory alone.
 static fr_status open_first(fr_binder *b, const fr_gguf *g) {
     fr_status st = fr_config_read(&b->m->config, g, b->err);
     if (!st) st = check_embedding(b->m, b->err);

@@ -43,8 +43,8 @@ typedef struct fr_model {
     uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
 } fr_model;
 
-// Whether a file is a model that fr_model_open opens, but for memory: its errors. *c: as far as it
-// was read.
+// Whether fr_model_open would open the file, given the memory: FR_EDATA and FR_EUNSUP as there,
+// FR_ENOMEM. *c is filled as far as it could be read.
 fr_status fr_model_check(fr_config *c, const fr_gguf *g, fr_error *err);
 
 // FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found, or the

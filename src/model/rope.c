@@ -35,9 +35,8 @@ static double long_magnitude(const fr_config *c) {
     return s <= 1 ? 1 : sqrt(1 + fr_log(s) / fr_log(c->rope_ctx_orig));
 }
 
-// What the scaling does to cos and sin, and what the file says besides: of YaRN that comes on top,
-// of LongRoPE it is the scaling's own. A scaling is of layers that see everything, the file's number
-// of all.
+// A factor that the file names holds for all layers. YaRN's magnitude comes on top of it, in layers that
+// see everything. LongRoPE's is used where the file names none.
 static void find_magnitudes(fr_rope *r, const fr_config *c) {
     const double own = c->rope_attn_factor > 0 ? c->rope_attn_factor : 1;
     r->magnitude = r->magnitude_local = own;

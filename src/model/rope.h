@@ -5,9 +5,10 @@
 
 typedef struct fr_rope {
     int n_rot;
-    double *freq;                      // [n_rot/2] radians per position, layers that see everything
-    double *freq_local;                // [n_rot/2] of layers with a window
-    double magnitude, magnitude_local; // cos and sin are multiplied by it
+    double *freq;           // [n_rot/2] radians per position, layers that see everything
+    double *freq_local;     // [n_rot/2] of layers with a window
+    double magnitude;       // cosines and sines are multiplied by it, in layers that see everything
+    double magnitude_local; // ... in layers with a window
 } fr_rope;
 
 // `factors` (n_rot/2 floats or NULL): each frequency is divided by its factor (Llama 3's and

@@ -388,7 +388,7 @@ static void tensors_that_nothing_reads_are_refused(void **state) {
             "blk.1.nextn.enorm.weight"};
         for (size_t i = 0; i < sizeof extra / sizeof *extra; i++)
             refused(&x, &(change){.extra = extra[i]}, extra[i]);
-        // What old converters left beside the weights, and models of pictures and sound.
+        // Tables of old converters, and models of pictures and sound.
         static const char *const beside[] = {"blk.0.attn_rot_embd.weight",
                                              "v.blk.0.attn_k.bias",
                                              "v.patch_embedding.weight",

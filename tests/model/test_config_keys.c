@@ -1,4 +1,4 @@
-// Keys of a model file by the names and in the types that other programs write: each is obeyed, says
+// Keys of a model file by the names and in the types that other programs write: each is obeyed, changes
 // nothing, or is refused by its name.
 #include "model/forward.h"
 #include "support/edit_model.h"
@@ -36,7 +36,7 @@ static fr_status read_edited(const fr_tiny_options *o, const fr_edit *edits) {
 #define LLAMA O(.arch = "llama", .n_layer = 2)
 #define GEMMA O(.arch = "gemma3", .n_layer = 4)
 
-static void ollama_s_names_of_the_bases_are_read(void **state) {
+static void ollamas_names_of_the_bases_are_read(void **state) {
     (void)state;
     RUNS(GEMMA, fr_edit_none("gemma3.rope.freq_base"),
          fr_edit_f32("gemma3.rope.global.freq_base", 5e5f),
@@ -82,6 +82,7 @@ static void keys_that_nothing_reads_are_refused_where_they_matter(void **state) 
         RUNS(LLAMA, fr_edit_u32(key, 0));
         RUNS(LLAMA, fr_edit_bool(key, false));
     }
+    REFUSED(LLAMA, "found 'x'", fr_edit_strs("llama.rope.foo", (const char *const[]){"", "x"}, 2));
     REFUSED(LLAMA, "llama.rope.freq_scale", fr_edit_f32("llama.rope.freq_scale", 0.25f));
     REFUSED(LLAMA, "llama.attention.causal", fr_edit_bool("llama.attention.causal", false));
     REFUSED(LLAMA, "expected silu, found 'relu'", fr_edit_str("llama.hidden_act", "relu"));
@@ -92,7 +93,7 @@ static void keys_that_nothing_reads_are_refused_where_they_matter(void **state) 
 }
 
 // What llama.cpp's and Ollama's converters write, and llama.cpp when it saves a model again.
-static void keys_that_say_nothing_are_left_alone(void **state) {
+static void keys_that_change_nothing_are_left_alone(void **state) {
     (void)state;
     RUNS(LLAMA, fr_edit_bool("llama.rope.scaling.finetuned", true),
          fr_edit_u32s("llama.rope.dimension_sections", (uint32_t[]){16, 24, 24, 0}, 4),
@@ -170,7 +171,7 @@ static void one_number_a_layer_runs_where_all_are_equal(void **state) {
     assert_int_equal(config.n_kv, 4);
 }
 
-static void scalings_with_keys_left_out(void **state) {
+static void scalings_may_leave_keys_out(void **state) {
     (void)state;
     RUNS(LLAMA, fr_edit_f32("llama.rope.scale_linear", 4));
     assert_true(config.rope_scaling == FR_ROPE_LINEAR && config.rope_factor == 4);
@@ -196,7 +197,7 @@ static void scalings_with_keys_left_out(void **state) {
 
 enum { ROWS = 40, SEEN = 64 }; // more rows than the window has
 
-// The first logits after ROWS tokens.
+// The first SEEN logits after ROWS tokens.
 static void first_logits(const fr_tiny_options *o, const fr_edit *edits, float out[SEEN]) {
     fr_edited x;
     fr_pool *pool;
@@ -220,7 +221,7 @@ static void first_logits(const fr_tiny_options *o, const fr_edit *edits, float o
     fr_edit_close(&x);
 }
 
-static void a_scaling_of_global_layers_needs_one(void **state) {
+static void a_scaling_changes_layers_that_see_everything(void **state) {
     (void)state;
     const fr_tiny_options o = {.arch = "gemma3", .n_layer = 3, .d = 32};
     float logits[2][2][SEEN];
@@ -240,8 +241,8 @@ static void a_scaling_of_global_layers_needs_one(void **state) {
     assert_memory_not_equal(logits[1][0], logits[1][1], sizeof logits[1][0]);
 }
 
-// cos and sin times c is scores times c squared, as a scale of the attention would do it.
-static void a_magnitude_of_the_file_changes_the_scores(void **state) {
+// Cosines and sines times c multiply the scores of the attention by c squared.
+static void a_factor_of_the_file_changes_the_scores(void **state) {
     (void)state;
     const fr_tiny_options o = {.arch = "llama", .n_layer = 1, .d = 32};
     float plain[SEEN], stretched[SEEN], one[SEEN];
@@ -253,7 +254,7 @@ static void a_magnitude_of_the_file_changes_the_scores(void **state) {
     assert_memory_not_equal(plain, stretched, sizeof plain);
 }
 
-// The last block of this file guesses ahead: it has a projection beside a layer's tensors.
+// The last block of this file guesses ahead: it has a projection besides a layer's tensors.
 static void layers_that_guess_ahead_are_left_out(void **state) {
     (void)state;
     RUNS(O(.n_layer = 3), fr_edit_u32("llama.nextn_predict_layers", 1),
@@ -268,15 +269,15 @@ static void layers_that_guess_ahead_are_left_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ollama_s_names_of_the_bases_are_read),
+        cmocka_unit_test(ollamas_names_of_the_bases_are_read),
         cmocka_unit_test(gemma_3_has_defaults_of_its_own),
         cmocka_unit_test(keys_that_nothing_reads_are_refused_where_they_matter),
-        cmocka_unit_test(keys_that_say_nothing_are_left_alone),
+        cmocka_unit_test(keys_that_change_nothing_are_left_alone),
         cmocka_unit_test(window_patterns_are_numbers_and_arrays),
         cmocka_unit_test(one_number_a_layer_runs_where_all_are_equal),
-        cmocka_unit_test(scalings_with_keys_left_out),
-        cmocka_unit_test(a_scaling_of_global_layers_needs_one),
-        cmocka_unit_test(a_magnitude_of_the_file_changes_the_scores),
+        cmocka_unit_test(scalings_may_leave_keys_out),
+        cmocka_unit_test(a_scaling_changes_layers_that_see_everything),
+        cmocka_unit_test(a_factor_of_the_file_changes_the_scores),
         cmocka_unit_test(layers_that_guess_ahead_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

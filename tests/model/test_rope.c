@@ -93,8 +93,8 @@ static void gemma_scales_its_global_layers_only(void **state) {
     fr_rope_close(&r);
 }
 
-// YaRN's own magnitude is of the layers that it scales; the file's number is of all.
-static void gemma_s_local_layers_keep_their_magnitude(void **state) {
+// YaRN's magnitude is for the layers that it scales; the file's factor is for all.
+static void gemmas_local_layers_keep_their_magnitude(void **state) {
     (void)state;
     fr_config c = plain_config();
     c.arch = FR_ARCH_GEMMA3;
@@ -192,7 +192,7 @@ static void yarn_follows_its_paper(void **state) {
     assert_close(r.magnitude, 0.5 * (0.1 * log(4) + 1), 1e-14);
     fr_rope_close(&r);
     c.rope_attn_factor = 0;
-    c.rope_factor = 0.5f; // a context that is no longer needs no compensation
+    c.rope_factor = 0.5f; // a context that is not extended needs no compensation
     r = open_rope(&c, NULL);
     assert_close(r.magnitude, 1, 0);
     assert_close(r.magnitude_local, 1, 0);
@@ -280,7 +280,7 @@ int main(void) {
         cmocka_unit_test(partial_rotation_counts_rotated_values_only),
         cmocka_unit_test(linear_scaling_divides_every_frequency),
         cmocka_unit_test(gemma_scales_its_global_layers_only),
-        cmocka_unit_test(gemma_s_local_layers_keep_their_magnitude),
+        cmocka_unit_test(gemmas_local_layers_keep_their_magnitude),
         cmocka_unit_test(a_magnitude_needs_no_scaling),
         cmocka_unit_test(llama3_tables_give_its_published_frequencies),
         cmocka_unit_test(yarn_follows_its_paper),

@@ -47,14 +47,16 @@ static void add_edited(fr_gguf_writer *w, const fr_gguf *whole, const fr_edit *e
     for (const fr_edit *e = edits; !ends(e); e++) {
         if (e->tensor) fr_gguf_writer_tensor(w, e->tensor, FR_TYPE_F32, 1, (int64_t[]){64}, zeros);
         if (!e->key || e->none) continue;
-        if (e->array)
+        if (e->array && e->type == FR_GGUF_STR)
+            fr_gguf_writer_str_array(w, e->key, e->items, e->count);
+        else if (e->array)
             fr_gguf_writer_raw_array(w, e->key, e->type, e->items, e->count);
         else
             add_value(w, e);
     }
 }
 
-// Into memory, or into the file where there is a path.
+// Into the file `path`, or into memory where that is NULL.
 static fr_status write_edited(const fr_tiny_options *o, const fr_edit *edits, const char *path,
                               fr_edited *x, fr_error *err) {
     void *data;

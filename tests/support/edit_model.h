@@ -7,8 +7,8 @@
 #include "model/model.h"
 #include "support/tiny_model.h"
 
-// One change. A key is written anew, in the place of the one that the model has; a tensor of 64 f32
-// comes at the end. {0} ends a list, and is the change that changes nothing.
+// One change. A key replaces the one that the model has, or is new. A tensor of 64 zeros in f32 comes
+// at the end. {0} ends a list.
 typedef struct fr_edit {
     const char *key, *tensor;
     bool none; // the key is left out
@@ -51,6 +51,9 @@ static inline fr_edit fr_edit_str(const char *key, const char *v) {
 static inline fr_edit fr_edit_array(const char *key, fr_gguf_type item, const void *items,
                                     size_t n) {
     return (fr_edit){.key = key, .type = item, .array = true, .items = items, .count = n};
+}
+static inline fr_edit fr_edit_strs(const char *key, const char *const *items, size_t n) {
+    return fr_edit_array(key, FR_GGUF_STR, items, n);
 }
 static inline fr_edit fr_edit_bools(const char *key, const uint8_t *items, size_t n) {
     return fr_edit_array(key, FR_GGUF_BOOL, items, n);

@@ -52,7 +52,7 @@ static void add_matrix(maker *m, const char *name, int64_t k, int64_t rows, floa
     add_tensor(m, name, m->o.type, 2, k, rows, 0, gain / (float)sqrt((double)k));
 }
 
-// Whether a sublayer adds nothing; those beyond the mask do.
+// Whether a sublayer adds nothing. Sublayers beyond the bits of the mask are not left out.
 static bool is_left_out(const fr_tiny_options *o, int sublayer) {
     return sublayer < 32 && o->identity >> sublayer & 1;
 }

@@ -4,7 +4,7 @@
 // from the file again. Where the file system cannot map, the file is read into memory instead.
 // If another program shortens the file while it is mapped, or its disk fails, reading it raises
 // SIGBUS. So files are to be replaced by renaming, never in place. The library installs no handler;
-// forerun catches the signal and names the file (cmd/lib/signal.c).
+// forerun catches the signal and names the file (cmd/lib/bus.c).
 #ifndef FR_BASE_MAP_H
 #define FR_BASE_MAP_H
 #include "base/status.h"

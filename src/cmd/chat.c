@@ -95,12 +95,12 @@ static const char help[] =
     "several lines is pasted, or stands between two \"\"\". All else is sent, also where it "
     "begins with a slash.\n";
 
-// The line is the word alone.
+// Whether the line is the word alone.
 static bool is_line(const char *line, size_t n, const char *word) {
     return strlen(word) == n && !memcmp(line, word, n);
 }
 
-// What stands after "/system"; NULL: the line is another.
+// What stands after "/system"; NULL: the line begins otherwise.
 static const char *system_of(const char *line, size_t n, size_t *bytes) {
     static const char word[] = "/system";
     size_t at = sizeof word - 1;
@@ -111,7 +111,7 @@ static const char *system_of(const char *line, size_t n, size_t *bytes) {
     return line + at;
 }
 
-// Whether a person may have meant a command: one word of letters.
+// Whether a user at a terminal may have meant a command: one word without a second slash.
 static bool is_like_command(const char *line, size_t n) {
     size_t at = 1;
     while (at < n && line[at] != '/' && (unsigned char)line[at] > ' ')

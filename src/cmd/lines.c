@@ -28,9 +28,9 @@ struct fr_lines {
     History *history;
     char path[PATH_MAX]; // of the history file; empty: none
     fr_buffer line, message;
-    bool goes_on; // a message has begun that the next line belongs to
+    bool goes_on; // the next line belongs to a message that has begun
     bool began;   // a line was read
-    bool pastes;  // the terminal may say where a paste begins and ends
+    bool pastes;  // the terminal can be asked to mark what is pasted
 };
 
 static char *show_prompt(EditLine *editor) {
@@ -42,8 +42,8 @@ static char *show_prompt(EditLine *editor) {
 
 // ---------------------------------------------------------------- pasted text
 
-// A terminal puts these around what is pasted, once it is asked to; so the lines of a text come as
-// one message, and are not sent before Enter is typed.
+// A terminal that is asked to puts marks around what is pasted. So the lines of a pasted text are one
+// message, which is sent when Enter is typed.
 static const char ask_marks[] = "\033[?2004h", drop_marks[] = "\033[?2004l",
                   paste_begins[] = "\033[200~";
 static const wchar_t paste_ends[] = L"\033[201~";
@@ -58,7 +58,8 @@ static bool ends_paste(const pasted *p) {
     return p->n >= PASTE_END && !wmemcmp(p->text + p->n - PASTE_END, paste_ends, PASTE_END);
 }
 
-// Line ends as Enter gives them, CR, or both characters, become newlines; those at the end go.
+// Each CR, which terminals paste for a line's end, and each CR LF becomes a newline. Those at the end
+// are dropped.
 static void mend_newlines(pasted *p) {
     size_t n = 0;
     wchar_t before = 0;
@@ -72,13 +73,14 @@ static void mend_newlines(pasted *p) {
     p->text[p->n = n] = 0;
 }
 
-// The function that paste_begins is bound to: all up to the other mark goes into the line.
+// Bound to paste_begins: puts all up to paste_ends into the line.
 static unsigned char take_paste(EditLine *editor, int key) {
     pasted p = {0};
     (void)key;
     while (!ends_paste(&p)) {
         wchar_t c;
-        if (!fr_list_reserve((void **)&p.text, &p.cap, p.n, 2, sizeof *p.text) ||
+        if (p.n > FR_INPUT_MAX / sizeof *p.text ||
+            !fr_list_reserve((void **)&p.text, &p.cap, p.n, 2, sizeof *p.text) ||
             el_wgetc(editor, &c) != 1) {
             fr_free(p.text);
             return CC_ERROR;
@@ -94,7 +96,7 @@ static unsigned char take_paste(EditLine *editor, int key) {
 
 static void expect_pastes(fr_lines *l) {
     const char *terminal = getenv("TERM");
-    // libedit keeps copies of narrow names for good.
+    // el_wset, as el_set would leak copies of the names.
     el_wset(l->editor, EL_ADDFN, L"forerun-paste", L"Take what is pasted", take_paste);
     el_set(l->editor, EL_BIND, paste_begins, "forerun-paste", NULL);
     l->pastes = terminal && strcmp(terminal, "dumb") != 0;
@@ -269,8 +271,14 @@ static bool ends_quoted(const char *text, size_t n) {
     return n >= QUOTES && !memcmp(text + n - QUOTES, quotes, QUOTES);
 }
 
-// Goes on with a message whose first line is what stands after its quotes. One that the input's end
-// cuts is a message too.
+static fr_status add_to_message(fr_lines *l, const char *text, size_t n, fr_error *err) {
+    if (n > FR_INPUT_MAX - l->message.n)
+        return fr_fail(err, FR_EDATA, "message: longer than %zu MiB", FR_INPUT_MAX >> 20);
+    return fr_buffer_add(&l->message, text, n, err);
+}
+
+// Reads a message of several lines, whose first one after the quotes is *text. The end of the input
+// ends the message too.
 static fr_line read_on(fr_lines *l, const char **text, size_t *bytes, fr_error *err) {
     const char *more = *text;
     size_t n = *bytes;
@@ -278,10 +286,10 @@ static fr_line read_on(fr_lines *l, const char **text, size_t *bytes, fr_error *
     l->message.n = 0;
     while (said == FR_LINE_TEXT) {
         const bool last = ends_quoted(more, n);
-        if (fr_buffer_add(&l->message, more, last ? n - QUOTES : n, err)) return FR_LINE_FAILED;
+        if (add_to_message(l, more, last ? n - QUOTES : n, err)) return FR_LINE_FAILED;
         if (last) break;
         said = read_line(l, &more, &n, err);
-        if (said == FR_LINE_TEXT && fr_buffer_add(&l->message, "\n", 1, err)) return FR_LINE_FAILED;
+        if (said == FR_LINE_TEXT && add_to_message(l, "\n", 1, err)) return FR_LINE_FAILED;
     }
     *text = l->message.data;
     *bytes = l->message.n;

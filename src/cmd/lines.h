@@ -11,8 +11,8 @@ typedef enum fr_line { FR_LINE_TEXT, FR_LINE_INTERRUPTED, FR_LINE_END, FR_LINE_F
 // every line as it comes. A history that cannot be had is no error.
 fr_status fr_lines_open(fr_lines **out, const char *prompt, fr_error *err);
 void fr_lines_close(fr_lines *l); // NULL is fine
-// One message, valid until the next call: a line without its newline, what a terminal says was
-// pasted whole, or the lines from one that begins with """ to one that ends so. FAILED fills *err.
+// Reads one message, valid until the next call: a line without its newline, a text that was pasted, or
+// the lines from one that begins with """ to one that ends with it. FAILED fills *err.
 fr_line fr_lines_read(fr_lines *l, const char **text, size_t *bytes, fr_error *err);
 
 #endif

@@ -82,8 +82,8 @@ static int run_program(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------- a stack that is large enough
-// `ulimit -s` may leave less than a chat template, which is a program, can need; threads have stacks of
-// their own.
+// A chat template is a program, and may need more stack than `ulimit -s` leaves. So the program then
+// runs in a thread with a stack of its own.
 
 enum { LEAST_STACK = 2 << 20, OWN_STACK = 8 << 20 };
 
@@ -105,15 +105,14 @@ static int run_in_thread(program *p) {
     sigset_t all;
     int error = pthread_attr_init(&attr);
     if (!error) error = pthread_attr_setstacksize(&attr, OWN_STACK);
-    if (!error) error = pthread_setattr_default_np(&attr); // those that the libraries start
+    if (!error) error = pthread_setattr_default_np(&attr); // threads of libraries too
     if (!error) error = pthread_create(&thread, &attr, run_there, p);
     if (error) {
-        fprintf(stderr,
-                "forerun: the stack (ulimit -s) is too small, and there is none of %d MB: %s\n",
-                OWN_STACK >> 20, strerror(error));
+        fprintf(stderr, "%s: the stack (ulimit -s) is too small, and there is none of %d MB: %s\n",
+                fr_cmd_program.name, OWN_STACK >> 20, strerror(error));
         return FR_EXIT_FAILED;
     }
-    sigfillset(&all); // they are for the thread, which may wait for input
+    sigfillset(&all); // the other thread takes signals, as it may wait for input
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     pthread_join(thread, NULL);
     return p->code;

@@ -34,7 +34,7 @@ static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) 
     const fr_status st = fr_cmd_read_file(&s->bytes, path, err);
     s->name = strcmp(path, "-") ? path : "standard input";
     s->data = s->bytes.data;
-    s->n = st ? 0 : fr_cmd_without_newline(s->data, s->bytes.n); // an editor's, not the user's
+    s->n = st ? 0 : fr_cmd_without_newline(s->data, s->bytes.n); // an editor put it there
     return st;
 }
 
@@ -118,7 +118,7 @@ static int print_drafters(void) {
     return FR_EXIT_DONE;
 }
 
-// What a body or a file of messages says itself, and a text as it is has no place for.
+// Refuses options of the conversation where the body or file has its own, or the text has no template.
 static int check_conversation(const fr_cmd_args *args) {
     const char *const own = args->request ? "--request" : args->raw ? "--raw" : NULL;
     if (args->system && args->messages)

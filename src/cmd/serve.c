@@ -1,36 +1,16 @@
-// serve.c — answers requests over HTTP until it is told to end; then ends what is at work in peace.
+// serve.c — answers requests over HTTP until a signal ends it; then lets what is at work finish.
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/heap.h"
-#include "cmd/lib/generate.h"
-#include "cmd/lib/text.h"
-#include "draft/registry.h"
+#include "cmd/serve_job.h"
 #include "serve/listen.h"
-#include "serve/server.h"
 #include "serve/slots.h"
-#include "text/stream.h"
-#include "json/value.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-enum { MOST_DRAFTERS = 16, MOST_KEYS = 256, USUAL_CONTEXT = 4096 };
-
-typedef struct job { // everything that is open
-    const fr_cmd_args *args;
-    fr_cmd_text text;
-    fr_server server;
-    fr_http *http;
-    char *list; // --drafters, cut up
-    const char *drafters[MOST_DRAFTERS + 2];
-    fr_buffer key_file, key_line;
-    const char *keys[MOST_KEYS + 2];
-    int n_keys;
-    char name[256];
-} job;
 
 // ---------------------------------------------------------------- options
 
@@ -50,209 +30,7 @@ static int check(const fr_cmd_args *args) {
     return FR_EXIT_DONE;
 }
 
-static fr_status take_drafters(job *j, fr_error *err) {
-    int n = 0;
-    j->drafters[n++] = j->args->drafter;
-    if (j->args->drafters && !(j->list = strdup(j->args->drafters)))
-        return fr_fail(err, FR_ENOMEM, "--drafters: no memory");
-    char *rest = NULL;
-    for (char *at = j->list ? strtok_r(j->list, ",", &rest) : NULL; at;
-         at = strtok_r(NULL, ",", &rest)) {
-        if (n == MOST_DRAFTERS)
-            return fr_fail(err, FR_EARG, "--drafters: expected at most %d", MOST_DRAFTERS - 1);
-        j->drafters[n++] = at;
-    }
-    for (int i = 0; i < n; i++) {
-        const fr_status st = fr_drafter_check(j->drafters[i], err);
-        if (st) return st;
-    }
-    return FR_OK;
-}
-
-static fr_status add_key(job *j, const char *key, fr_error *err) {
-    if (j->n_keys == MOST_KEYS)
-        return fr_fail(err, FR_EARG, "API keys: expected at most %d, found more", MOST_KEYS);
-    j->keys[j->n_keys++] = key;
-    return FR_OK;
-}
-
-// Cuts the text, which the keys stay in.
-static fr_status split_keys(job *j, char *text, const char *between, fr_error *err) {
-    char *rest = NULL;
-    fr_status st = FR_OK;
-    for (char *at = strtok_r(text, between, &rest); at && !st; at = strtok_r(NULL, between, &rest))
-        st = add_key(j, at, err);
-    return st;
-}
-
-// One a line of the file, commas and all; several with commas on the command line.
-static fr_status take_keys(job *j, fr_error *err) {
-    const char *file = j->args->api_key_file, *line = j->args->api_key;
-    fr_status st = file ? fr_cmd_read_file(&j->key_file, file, err) : FR_OK;
-    if (!st && j->key_file.data) st = split_keys(j, j->key_file.data, "\r\n", err);
-    if (!st && line) st = fr_buffer_add(&j->key_line, line, strlen(line) + 1, err);
-    if (!st && line) st = split_keys(j, j->key_line.data, ",", err);
-    if (!st && file && !j->n_keys)
-        st = fr_fail(err, FR_EARG, "%s: expected an API key a line, found none", file);
-    if (!st && j->args->api_key && !j->n_keys)
-        st = fr_fail(err, FR_EARG, "--api-key: expected a key, found none");
-    return st;
-}
-
-// Tokens of each context.
-static int context_of(const fr_cmd_args *args, const fr_engine *engine) {
-    const int most = fr_engine_describe(engine)->n_ctx_train;
-    const int asked = args->slot_ctx ? args->slot_ctx : args->ctx;
-    int n = args->slot_ctx ? args->slot_ctx
-            : args->ctx    ? args->ctx / args->parallel
-                           : USUAL_CONTEXT;
-    if (n < 64) n = 64;
-    if (n <= most) return n;
-    if (asked)
-        fprintf(stderr, "forerun: %s %d: the model's context has %d tokens, which is taken\n",
-                args->slot_ctx ? "--slot-ctx" : "--ctx-size", asked, most);
-    return most;
-}
-
-// As many contexts as the memory for them holds.
-static int kept_of(const fr_cmd_args *args, const fr_engine *engine, int n_ctx) {
-    const size_t each = fr_kv_bytes(&engine->model.config, n_ctx, fr_cmd_kv_kind(args));
-    const size_t n = ((size_t)args->cache_ram << 20) / each;
-    const size_t most = (size_t)(FR_SLOTS_MOST - args->parallel);
-    return (int)(n < most ? n : most);
-}
-
-static fr_api_defaults defaults_of(const fr_cmd_args *args) {
-    fr_api_defaults d = fr_api_usual(0);
-    d.sampling.temperature = (float)args->temp;
-    d.sampling.top_k = args->top_k;
-    d.sampling.top_p = (float)args->top_p;
-    d.sampling.min_p = (float)args->min_p;
-    d.sampling.seed = args->seed;
-    d.sampling.repeat_penalty = (float)args->repeat_penalty;
-    d.sampling.repeat_last_n = args->repeat_last_n;
-    d.n_predict = args->n_predict;
-    d.no_thinking = args->reasoning == FR_REASONING_OFF;
-    return d;
-}
-
-// ---------------------------------------------------------------- open
-
-// Names go into JSON, so they are UTF-8 whatever the line holds.
-static void take_name(job *j, const char *from, size_t n) {
-    char clean[3 * sizeof j->name];
-    const size_t room = sizeof j->name - 1;
-    n = fr_utf8_repair(from, n < room ? n : room, clean);
-    if (n > room)
-        for (n = room; n && ((unsigned char)clean[n] & 0xc0) == 0x80;) // no part of a character
-            n--;
-    memcpy(j->name, clean, n);
-    j->name[n] = 0;
-}
-
-// Of several names the first in the order of their bytes, as llama-server has it.
-static const char *first_alias(job *j) {
-    const char *best = j->args->alias;
-    for (const char *at = best; *at; at += strspn(at, ", ")) {
-        const size_t n = strcspn(at, ",");
-        if (strcmp(at, best) < 0) best = at;
-        at += n;
-    }
-    take_name(j, best, strcspn(best, ","));
-    return j->name;
-}
-
-// A model is called as its file is, unless it was called otherwise.
-static const char *name_of(job *j) {
-    const char *slash = strrchr(j->args->model, '/');
-    if (j->args->alias) return first_alias(j);
-    const char *file = slash ? slash + 1 : j->args->model;
-    take_name(j, file, strlen(file));
-    char *end = strrchr(j->name, '.');
-    if (end && end != j->name && !strcmp(end, ".gguf")) *end = 0;
-    return j->name;
-}
-
-// The drafters that requests may name are opened when one does: that they can be is seen now.
-static fr_status try_drafters(const job *j, fr_error *err) {
-    const fr_server *s = &j->server;
-    fr_status st = FR_OK;
-    for (int i = 1; j->drafters[i] && !st; i++) {
-        fr_session *session;
-        const fr_session_options o = {.size = sizeof o,
-                                      .drafter = j->drafters[i],
-                                      .kv_type = fr_cmd_kv_type(j->args),
-                                      .n_ctx = s->n_ctx < 64 ? s->n_ctx : 64};
-        st = fr_session_open(&session, s->engine, &o, err);
-        if (!st) fr_session_close(session);
-    }
-    return st;
-}
-
-static fr_status open_scheduler(job *j, fr_error *err) {
-    const fr_cmd_args *args = j->args;
-    fr_server *s = &j->server;
-    s->n_ctx = context_of(args, s->engine);
-    s->n_slots = args->parallel;
-    s->context_bytes = fr_kv_bytes(&s->engine->model.config, s->n_ctx, fr_cmd_kv_kind(args));
-    const fr_scheduler_options o = {
-        .contexts = {.drafters = j->drafters,
-                     .kv_type = fr_cmd_kv_type(args),
-                     .tree = args->tree,
-                     .no_adapt = args->no_adapt,
-                     .draft_opts = args->draft_opts.n ? args->draft_opts.item : NULL,
-                     .n_ctx = s->n_ctx,
-                     .prompt_share = (float)args->prompt_share,
-                     .ready = args->parallel,
-                     .most = args->parallel + kept_of(args, s->engine, s->n_ctx)},
-        .n_queue = args->queue};
-    return fr_scheduler_open(&s->scheduler, s->engine, &o, err);
-}
-
-// Whether any request may be drafted for.
-static bool drafts(const job *j) {
-    for (int i = 0; j->drafters[i]; i++)
-        if (strcmp(j->drafters[i], "none") != 0) return true;
-    return false;
-}
-
-static fr_status open_server(job *j, const fr_parsed *parsed, fr_error *err) {
-    const fr_cmd_args *args = j->args;
-    fr_server *s = &j->server;
-    fr_status st = fr_cmd_engine_open(&s->engine, args, err);
-    if (!st && drafts(j)) st = fr_cmd_profile(s->engine, args, 0, err);
-    if (st) return st;
-    fr_cmd_text_lend(&j->text, s->engine);
-    if (args->chat_template || args->chat_template_file)
-        st = fr_cmd_text_template(&j->text, args, err);
-    if (st) return st;
-    s->text = j->text.text;
-    s->api = (fr_api_model){.tokenizer = s->engine->tokenizer,
-                            .chat = &s->text->chat,
-                            .n_vocab = s->engine->model.config.n_vocab};
-    s->defaults = defaults_of(args);
-    s->seed_given = fr_option_given(&fr_cmd_serve.table, parsed, "seed");
-    s->name = name_of(j);
-    s->aliases = args->alias;
-    s->tags = args->tags;
-    s->verbose = args->verbose;
-    s->path = args->model;
-    s->drafters = j->drafters;
-    s->timeout = args->timeout;
-    s->metrics = args->metrics;
-    s->slots = !args->no_slots;
-    s->page = !args->no_page;
-    s->json_log = args->log_format == 1;
-    s->quiet = args->quiet;
-    s->created = time(NULL);
-    st = open_scheduler(j, err);
-    if (!st) st = fr_preparer_open(&s->preparer, err);
-    if (!st) st = try_drafters(j, err);
-    atomic_store(&s->ready, !st);
-    return st;
-}
-
-static fr_status listen_on(job *j, fr_error *err) {
+static fr_status listen_on(fr_serve_job *j, fr_error *err) {
     const fr_http_options o = {.host = j->args->host,
                                .port = j->args->port,
                                .routes = fr_server_routes,
@@ -297,7 +75,7 @@ static void wait_for_the_end(void) {
 
 // Says that it will end and goes on answering: a proxy or cluster sees /ready change only when it
 // looks again, and sends requests here until then.
-static void take_leave(job *j) {
+static void take_leave(fr_serve_job *j) {
     atomic_store(&j->server.ready, false);
     notify("STOPPING=1");
     fr_http_retire(j->http);
@@ -306,12 +84,12 @@ static void take_leave(job *j) {
         usleep(left < 0.1 ? (useconds_t)(left * 1e6) + 1 : 100000);
 }
 
-static void end_in_peace(job *j) {
+static void end_in_peace(fr_serve_job *j) {
     fr_preparer *preparer = j->server.preparer;
     take_leave(j);
     fr_preparer_drain(preparer);
     const double until = fr_seconds() + j->args->drain;
-    // What is prepared still becomes a job.
+    // What is being prepared still becomes a job.
     while (!fr_preparer_idle(preparer, 0.1) && fr_seconds() < until) {
     }
     fr_scheduler_drain(j->server.scheduler);
@@ -327,17 +105,6 @@ static void end_in_peace(job *j) {
     const double left = until - fr_seconds();
     fr_http_at_rest(j->http, left > 1 ? left : 1);
     fr_preparer_stop(preparer);
-}
-
-static void job_close(job *j) {
-    fr_http_close(j->http);
-    fr_preparer_close(j->server.preparer);
-    fr_scheduler_close(j->server.scheduler);
-    fr_cmd_text_close(&j->text);
-    fr_engine_close(j->server.engine);
-    fr_buffer_free(&j->key_file);
-    fr_buffer_free(&j->key_line);
-    free(j->list);
 }
 
 static void say_connections(const fr_cmd_args *args, int there_are) {
@@ -369,29 +136,29 @@ static void say_addresses(const char *hosts, int port) {
     puts("");
 }
 
-static void say_strangers(const job *j) {
+static void warn_of_no_key(const fr_serve_job *j) {
     if (!j->n_keys && !fr_http_is_local(j->http))
-        fr_cmd_print(stderr,
-                     "forerun: --host %s: whoever reaches this machine may ask, as there is no "
-                     "--api-key\n",
-                     j->args->host);
+        fr_cmd_print(
+            stderr,
+            "forerun: --host %s: any client that reaches this machine may ask, as there is no "
+            "--api-key\n",
+            j->args->host);
 }
 
 static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
-    job j = {.args = args};
+    fr_serve_job j = {.args = args};
     fr_error err = {0};
     int code = check(args);
     if (code) return code;
     fr_heap_of_many_threads();
-    json_object_seed(0); // by the system, before requests choose keys
-    fr_status st = take_drafters(&j, &err);
+    json_object_seed(0); // drawn by the system, before keys of requests are hashed
+    fr_status st = fr_serve_take_lists(&j, &err);
     if (!st && args->forwarded_from) st = fr_forwarded_check(args->forwarded_from, &err);
-    if (!st) st = take_keys(&j, &err);
-    if (!st) st = open_server(&j, parsed, &err);
+    if (!st) st = fr_serve_open(&j, parsed, &err);
     if (!st) st = listen_on(&j, &err);
     if (!st) {
         say_connections(args, fr_http_connections(j.http));
-        say_strangers(&j);
+        warn_of_no_key(&j);
         say_addresses(args->host, fr_http_port(j.http));
         fr_cmd_flush();
         notify("READY=1");
@@ -399,7 +166,7 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
         end_in_peace(&j);
     }
     code = st ? fr_cmd_fail(&err) : FR_EXIT_DONE;
-    job_close(&j);
+    fr_serve_close(&j);
     return code;
 }
 

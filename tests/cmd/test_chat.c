@@ -1,5 +1,5 @@
-// What is typed into a pipe, and what stands in files: the model gets the same text whatever wrote
-// it, and nothing of it is lost.
+// Text from pipes and files: the model gets the same text whatever program wrote it, and nothing of it
+// is lost.
 #include "cmd/program.h"
 #include "support/tiny_model.h"
 #include <setjmp.h>
@@ -86,7 +86,7 @@ static void quotes_hold_a_message_of_several_lines(void **state) {
     assert_int_equal(lines_in(a.out), 1);
 }
 
-static void the_system_is_told_before_the_conversation(void **state) {
+static void a_system_message_comes_before_the_conversation(void **state) {
     (void)state;
     chat(&a, "--system be^brief", "Hi\n", 3);
     expect_alike("/system be brief\nHi\n", "/system x\n/system be brief\nHi\n");
@@ -102,16 +102,22 @@ static void the_system_is_told_before_the_conversation(void **state) {
 
 // ---------------------------------------------------------------- files
 
-static void run_file(said *s, const char *option, const void *bytes, size_t n) {
-    char path[96], line[512];
-    snprintf(path, sizeof path, "%s/prompt", folder);
+// The file's path, in place until the next call.
+static const char *write_file(const char *name, const void *bytes, size_t n) {
+    static char path[96];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, n, f), n);
     fclose(f);
+    return path;
+}
+
+static void run_file(said *s, const char *option, const void *bytes, size_t n) {
+    char line[512];
     snprintf(line, sizeof line,
              "run -m %s -t 1 -n 4 --temp 0 --drafter none --chat-template chatml --json %s %s",
-             model, option, path);
+             model, option, write_file("prompt", bytes, n));
     assert_int_equal(run_line(s, line), 0);
 }
 
@@ -162,31 +168,42 @@ static void messages_may_begin_with_a_mark(void **state) {
     expect_same_prompt(&a, &b);
 }
 
-static void half_a_character_of_utf16_is_told(void **state) {
-    char path[96], line[512];
+static void half_a_character_of_utf16_is_an_error(void **state) {
     (void)state;
-    snprintf(path, sizeof path, "%s/half", folder);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    fwrite("\xff\xfeH\0i", 1, 5, f);
-    fclose(f);
-    snprintf(line, sizeof line, "run -m %s -n 4 -f %s", model, path);
+    char line[512];
+    snprintf(line, sizeof line, "run -m %s -n 4 -f %s", model,
+             write_file("half", "\xff\xfeH\0i", 5));
     assert_int_equal(run_line(&a, line), 1);
     assert_non_null(strstr(a.err, "UTF-16"));
+}
+
+// With options for the template a wrong file gives the same sentence.
+static void a_wrong_conversation_is_named_with_options_too(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *says;
+    } wrong[] = {
+        {"3", "messages: expected a list"},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"chat_template_kwargs\":5}",
+         "chat_template_kwargs: expected an object"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        for (int with = 0; with < 2; with++) {
+            char line[512];
+            snprintf(line, sizeof line, "run -m %s -n 1 --chat-template chatml %s --messages %s",
+                     model, with ? "--reasoning off" : "",
+                     write_file("wrong", wrong[i].file, strlen(wrong[i].file)));
+            assert_int_equal(run_line(&a, line), 1);
+            if (!strstr(a.err, wrong[i].says)) fail_msg("%s", a.err);
+        }
 }
 
 // ---------------------------------------------------------------- variables of the template
 
 static const char *template_file(void) {
-    static char path[96];
     static const char text[] = "{{ messages[0]['content'] }}{% if enable_thinking is defined %} "
                                "{{ enable_thinking }}{% endif %}{{ word }}";
-    snprintf(path, sizeof path, "%s/template", folder);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    fwrite(text, 1, sizeof text - 1, f);
-    fclose(f);
-    return path;
+    return write_file("template", text, sizeof text - 1);
 }
 
 static int prompt_tokens(const char *options) {
@@ -232,10 +249,11 @@ int main(void) {
         cmocka_unit_test(lines_of_windows_are_lines),
         cmocka_unit_test(a_slash_alone_makes_no_command),
         cmocka_unit_test(quotes_hold_a_message_of_several_lines),
-        cmocka_unit_test(the_system_is_told_before_the_conversation),
+        cmocka_unit_test(a_system_message_comes_before_the_conversation),
         cmocka_unit_test(marks_and_the_last_newline_are_no_part_of_a_file),
         cmocka_unit_test(messages_may_begin_with_a_mark),
-        cmocka_unit_test(half_a_character_of_utf16_is_told),
+        cmocka_unit_test(half_a_character_of_utf16_is_an_error),
+        cmocka_unit_test(a_wrong_conversation_is_named_with_options_too),
         cmocka_unit_test(a_template_finds_its_variables),
         cmocka_unit_test(options_that_contradict_are_refused),
     };

@@ -242,7 +242,7 @@ static void every_script_can_be_typed(void **state) {
     unsetenv("LC_ALL");
 }
 
-// A terminal says where what is pasted begins and ends; Enter sends all of it.
+// A terminal marks where a paste begins and ends. Enter sends all of it.
 static void what_is_pasted_is_one_message(void **state) {
     static const char paste[] = "\033[200~hello\rst\ned\u00e9\n\033[201~";
     (void)state;

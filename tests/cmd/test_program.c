@@ -1047,8 +1047,8 @@ static void a_broken_model_is_a_sentence_everywhere(void **state) {
     assert_non_null(strstr(s.err, "are not finite"));
 }
 
-// The ids are as they are; --quiet says nothing of it.
-static void a_prompt_that_begins_twice_is_told(void **state) {
+// A warning, which changes no ids and which --quiet drops.
+static void a_prompt_that_begins_twice_gives_a_warning(void **state) {
     (void)state;
     static const char words[] = "forerun: the prompt begins with <s> twice: ";
     char own[256];
@@ -1094,7 +1094,7 @@ int main(void) {
         cmocka_unit_test(tokens_go_there_and_back),
         cmocka_unit_test(names_of_tokens_are_text_unless_asked_for),
         cmocka_unit_test(messages_become_a_prompt),
-        cmocka_unit_test(a_prompt_that_begins_twice_is_told),
+        cmocka_unit_test(a_prompt_that_begins_twice_gives_a_warning),
         cmocka_unit_test(a_bad_line_is_named_and_the_ones_before_answered),
         cmocka_unit_test(run_answers_with_the_promised_document),
         cmocka_unit_test(the_bytes_do_not_depend_on_the_drafter),

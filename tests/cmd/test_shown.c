@@ -1,4 +1,4 @@
-// Names of files, and what files say of themselves, do nothing to a terminal.
+// Names of files, and their metadata, do nothing to a terminal.
 #include "program.h"
 #include "support/tiny_model.h"
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #define ODD                                                                                        \
     "shown\x1b[31m\xc2\x9b"                                                                        \
-    "2J\x9b\xe2\x80\xae.gguf" // escapes of both kinds, and a turn
+    "2J\x9b\xe2\x80\xae.gguf" // both kinds of escapes, and a change of direction
 
 static said s;
 static char line[512];

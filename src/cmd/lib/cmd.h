@@ -114,7 +114,7 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
         .help = "acceptance rule: 'exact' gives the bytes of plain decoding, and serve has no "    \
                 "other; 'rejection' its distribution, 'typical[:EPSILON,DELTA]' neither"           \
     }
-// --reasoning, with what it says beside `auto`.
+// --reasoning. `where` stands after "thinking" in its help, `on` says which values tell the template.
 enum { FR_REASONING_AUTO, FR_REASONING_ON, FR_REASONING_OFF };
 #define FR_CMD_REASONING(where, on)                                                                \
     {                                                                                              \
@@ -142,10 +142,10 @@ int fr_cmd_check(const char *command, const fr_cmd_args *args);
 // Whether -m means a file: asked where it is opened, after all else about the command line.
 fr_status fr_cmd_model(const fr_cmd_args *args, fr_error *err);
 
-// Text from outside on its way to a terminal: a file's name, or what a file says. '?' stands for what
-// would control the terminal (base/clean.h).
+// Prints text from outside, as a file's name or what a file says. '?' stands for what would control
+// the terminal (base/clean.h).
 void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes);
-// Prints with such text in it, and lines of its own.
+// The same for all that a format gives, but for newlines.
 void fr_cmd_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Prints a document on one line of stdout and drops the reference. value NULL: there was no memory.
@@ -176,15 +176,21 @@ void fr_cmd_catch_interrupts(void);
 // is not forgotten.
 void fr_cmd_clear_interrupt(void);
 bool fr_cmd_interrupted(void);
+// Removes files that are half written. Safe in a handler.
+void fr_cmd_drop_parts(void);
 extern const fr_watch fr_cmd_watch; // wants everything until then
 
+// ---------------------------------------------------------------- bus.c
+// From now on a mapped file that becomes shorter ends the program with a sentence that names it.
+void fr_cmd_catch_bus_errors(void);
+
 // ---------------------------------------------------------------- input.c
-// The whole of a text file, "-" meaning stdin, of at most FR_INPUT_MAX bytes: unpacked where gzip
-// packed it, as UTF-8 where it is marked as UTF-16, and without a byte order mark. FR_EIO,
-// FR_ENOMEM, FR_EDATA.
+// Reads a whole text file, "-" meaning stdin, of at most FR_INPUT_MAX bytes. It is unpacked where gzip
+// packed it, converted to UTF-8 where it is UTF-16, and loses a byte order mark. FR_EIO, FR_ENOMEM,
+// FR_EDATA.
 #define FR_INPUT_MAX ((size_t)1 << 30)
 fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err);
-// Bytes of the mark that a text in UTF-8 begins with; 0: it has none.
+// Bytes of the byte order mark that a text in UTF-8 begins with; 0: it has none.
 size_t fr_cmd_mark(const char *text, size_t n);
 // The length without one newline at the end, LF or CR LF.
 size_t fr_cmd_without_newline(const char *text, size_t n);

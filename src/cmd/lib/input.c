@@ -43,12 +43,12 @@ static fr_status unpack(fr_buffer *bytes, const char *name, fr_error *err) {
     return FR_OK;
 }
 
-// Text that Windows wrote as UTF-16, which a mark at its beginning tells, as UTF-8.
+// Converts UTF-16, as Windows writes text, to UTF-8. The byte order mark at its beginning says which.
 static fr_status from_utf16(fr_buffer *bytes, const char *name, fr_error *err) {
     fr_buffer out = {0};
     char *from = bytes->data;
     size_t left = bytes->n;
-    // Two bytes become three at most.
+    // Two bytes become three at most, and a surrogate pair four.
     fr_status st = reserve(&out, bytes->n / 2 * 3 + 4, name, err);
     const iconv_t set = st ? (iconv_t)-1 : iconv_open("UTF-8", "UTF-16");
     if (!st && set == (iconv_t)-1)
@@ -67,7 +67,7 @@ static fr_status from_utf16(fr_buffer *bytes, const char *name, fr_error *err) {
     return whole ? FR_OK : fr_fail(err, FR_EDATA, "%s: begins as UTF-16 and goes on as none", name);
 }
 
-// Editors of Windows begin a text with a mark, which is no part of it.
+// Drops the byte order mark that editors of Windows put before a text.
 static fr_status drop_mark(fr_buffer *bytes, const char *name, fr_error *err) {
     const bool wide = bytes->n >= 2 &&
                       (!memcmp(bytes->data, "\xff\xfe", 2) || !memcmp(bytes->data, "\xfe\xff", 2));

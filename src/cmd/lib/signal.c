@@ -1,14 +1,12 @@
 // signal.c — Ctrl-C as a flag that the commands look at between two steps; a second one ends the
-// program; a mapped file that cannot be read any more ends it with a sentence; and what the program is
-// given at its start: three open descriptors, signals that are errors of a write.
+// program. And what the program is given at its start: three open descriptors, signals that are errors
+// of a write.
 #define _GNU_SOURCE
-#include "base/clean.h"
 #include "cmd/lib/cmd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,7 +55,7 @@ static bool is_own_part(const char *path, size_t n) {
 
 // Files that are being written are open and called so (base/save.c), so they are found in the
 // process's own list of open files.
-static void drop_parts(void) {
+void fr_cmd_drop_parts(void) {
     enum { DESCRIPTORS = 1024 };
     char link[32], path[PATH_MAX];
     for (int fd = 0; fd < DESCRIPTORS; fd++) {
@@ -71,7 +69,7 @@ static void drop_parts(void) {
 
 static void note(int number) {
     if (interrupted && (second_ends || ended)) {
-        drop_parts();
+        fr_cmd_drop_parts();
         _exit(FR_EXIT_INTERRUPTED);
     }
     if (number == SIGTERM) ended = 1;
@@ -85,93 +83,6 @@ static void come_again(int number) {
     (void)number;
 }
 
-// ---------------------------------------------------------------- a file that became shorter
-// Reading a mapped page that its file has no more raises SIGBUS. The system's list of mappings says
-// which file it was. Safe in a handler too; memory is static, as the stack may be short.
-
-static char maps[8 << 10]; // the list, a piece at a time
-static size_t n_maps;
-static atomic_flag tells = ATOMIC_FLAG_INIT;
-
-static bool read_hex(const char **at, uintptr_t *value) {
-    const char *begin = *at;
-    for (*value = 0;; ++*at) {
-        const char c = **at;
-        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-        if (digit < 0) return *at > begin;
-        *value = *value << 4 | (uintptr_t)digit;
-    }
-}
-
-// The path in a line "BEGIN-END r--p OFFSET DEVICE INODE PATH", if it is of a file that is mapped as
-// ours are and has the address; else NULL.
-static char *path_at(char *line, uintptr_t address) {
-    const char *at = line;
-    uintptr_t begin, end;
-    if (!read_hex(&at, &begin) || *at++ != '-' || !read_hex(&at, &end)) return NULL;
-    if (address < begin || address >= end || strncmp(at, " r--p ", 6) != 0) return NULL;
-    return strchr(line, '/');
-}
-
-// The next line, in `maps`; NULL: none is left. Lines are shorter than PATH_MAX and a little.
-static char *next_line(int fd, size_t *used) {
-    memmove(maps, maps + *used, n_maps -= *used);
-    *used = 0;
-    for (;;) {
-        char *end = memchr(maps, '\n', n_maps);
-        if (end) {
-            *end = 0;
-            *used = (size_t)(end + 1 - maps);
-            return maps;
-        }
-        const ssize_t n = read(fd, maps + n_maps, sizeof maps - n_maps);
-        if (n <= 0) return NULL;
-        n_maps += (size_t)n;
-    }
-}
-
-static char *mapped_at(uintptr_t address) {
-    size_t used = 0;
-    const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    char *path = NULL;
-    if (fd < 0) return NULL;
-    for (char *line; !path && (line = next_line(fd, &used));)
-        path = path_at(line, address);
-    close(fd);
-    return path;
-}
-
-static void put(const char *text, size_t n) {
-    (void)!write(STDERR_FILENO, text, n);
-}
-
-static void tell_shortened(int number, siginfo_t *info, void *context) {
-    static const char before[] = "forerun: ",
-                      after[] =
-                          ": it became shorter while it was in use, or its disk failed; a file "
-                          "is replaced by renaming another to its name\n";
-    (void)context;
-    while (atomic_flag_test_and_set(&tells)) // another thread does
-        pause();
-    char *path = info->si_code == BUS_ADRERR ? mapped_at((uintptr_t)info->si_addr) : NULL;
-    if (path) {
-        drop_parts();
-        put(before, sizeof before - 1);
-        put(path, fr_clean(path, path, strlen(path)));
-        put(after, sizeof after - 1);
-        _exit(FR_EXIT_FAILED);
-    }
-    signal(number, SIG_DFL); // it is no such file's
-    atomic_flag_clear(&tells);
-    raise(number);
-}
-
-static void catch_shortened(void) {
-    struct sigaction action = {.sa_sigaction = tell_shortened, .sa_flags = SA_SIGINFO};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGBUS, &action, NULL);
-}
-
 // ---------------------------------------------------------------- the flag
 
 void fr_cmd_catch_interrupts(void) {
@@ -183,7 +94,7 @@ void fr_cmd_catch_interrupts(void) {
     sigaction(SIGTERM, &action, NULL);
     action.sa_handler = come_again;
     sigaction(SIGALRM, &action, NULL);
-    catch_shortened();
+    fr_cmd_catch_bus_errors();
     // A closed pipe and a file that may not grow are errors of a write, seen where they happen.
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

@@ -79,24 +79,32 @@ fr_status fr_talk_take_options(fr_talk *t, const fr_cmd_args *args, fr_error *er
     return FR_OK;
 }
 
+// Puts them over the conversation's own. Own variables that are no object stay for the reader, which
+// refuses them.
+static bool set_variables(json_t *root, json_t *variables) {
+    json_t *own = json_object_get(root, "chat_template_kwargs");
+    if (own && !json_is_null(own) && !json_is_object(own)) return true;
+    json_t *all = json_is_object(own) ? json_copy(own) : json_object();
+    if (!json_object_update(all, variables))
+        return !json_object_set_new(root, "chat_template_kwargs", all);
+    json_decref(all);
+    return false;
+}
+
 json_t *fr_talk_add_options(const fr_talk *t, json_t *conversation) {
+    if (!t->variables || !(json_is_array(conversation) || json_is_object(conversation)))
+        return conversation;
     json_t *root = json_is_array(conversation) ? json_pack("{s:O}", "messages", conversation)
                                                : json_copy(conversation);
-    const json_t *own = json_object_get(root, "chat_template_kwargs");
-    json_t *all = json_is_object(own) ? json_copy((json_t *)(uintptr_t)own) : json_object();
     json_decref(conversation);
-    if (root && t->variables &&
-        (json_object_update(all, t->variables) ||
-         json_object_set(root, "chat_template_kwargs", all))) {
-        json_decref(root);
-        root = NULL;
-    }
-    json_decref(all);
-    return root;
+    if (root && set_variables(root, t->variables)) return root;
+    json_decref(root);
+    return NULL;
 }
 
 // ---------------------------------------------------------------- the prompt
 
+// As JSON, in the form of the OpenAI API. NULL: no memory.
 static json_t *conversation_of(const fr_talk *t, bool opened) {
     json_t *messages = json_array();
     for (int i = 0; messages && i < t->n; i++) {

@@ -9,17 +9,17 @@ typedef struct fr_talk { // {0} is empty
     json_t *variables; // of --chat-template-kwargs and --reasoning, for the template; NULL: none
 } fr_talk;
 
-// Reads the template's variables from the command line, before any message or after. FR_EARG.
+// Reads the template's variables from the command line, once. FR_EARG, FR_ENOMEM.
 fr_status fr_talk_take_options(fr_talk *t, const fr_cmd_args *args, fr_error *err);
-// Sets them in a JSON conversation, which is the array of messages or an object, in the place of
-// its own: the reference is stolen, and what is returned is an object. NULL: no memory.
+// Adds them to a conversation in JSON, an array of messages or an object, over variables of its own.
+// Steals the reference. NULL: no memory. All else, and wrong variables, are returned as they are.
 json_t *fr_talk_add_options(const fr_talk *t, json_t *conversation);
 
 // Adds a message; the text is copied, the role must live as long ("user", "assistant", "system").
 fr_status fr_talk_add(fr_talk *t, const char *role, const char *text, size_t bytes, fr_error *err);
-void fr_talk_drop(fr_talk *t, int n); // keeps the first n messages
-// Sets the system's message, in the place of the one that there is; without text there is none.
-bool fr_talk_has_system(const fr_talk *t); // it is the first message
+void fr_talk_drop(fr_talk *t, int n);      // keeps the first n messages
+bool fr_talk_has_system(const fr_talk *t); // a system message, which is the first
+// Replaces the system message, or adds one; bytes 0: removes it. FR_ENOMEM.
 fr_status fr_talk_set_system(fr_talk *t, const char *text, size_t bytes, fr_error *err);
 void fr_talk_free(fr_talk *t);
 

@@ -42,7 +42,7 @@ void fr_cmd_text_help(void);
         "chat-template-file", 0, FR_OPT_FILE, offsetof(fr_cmd_args, chat_template_file), "FILE",   \
             NULL, NULL, "a chat template (Jinja) that takes the place of the model's", 0, 0, NULL  \
     }
-// What commands that hold one conversation have besides (talk.h): its variables and its beginning.
+// Options of commands that hold one conversation (talk.h): the template's variables, the system message.
 #define FR_CMD_CONVERSATION                                                                        \
     {"chat-template-kwargs",                                                                       \
      0,                                                                                            \

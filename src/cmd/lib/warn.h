@@ -1,10 +1,10 @@
-// warn.h — what is no error, and users may want to know: a line on stderr, unless --quiet.
+// warn.h — warnings: a line each on stderr, unless --quiet.
 #ifndef FR_CMD_LIB_WARN_H
 #define FR_CMD_LIB_WARN_H
 #include "cmd/lib/cmd.h"
 #include "engine/text.h"
 
-// Of a prompt that begins twice (fr_text_begins_twice).
+// That a prompt begins twice, where it does (fr_text_begins_twice).
 void fr_cmd_warn_of_beginning(const fr_cmd_args *args, const fr_text *text, const fr_ids *ids);
 
 #endif

@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/cpus.h"
 #include "base/float_mode.h"
+#include "base/signals.h"
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -245,13 +245,11 @@ void fr_pool_release(fr_pool *pool) {
     pthread_mutex_unlock(&pool->run_lock);
 }
 
-// Signals are left to the program's own threads.
 static int start_worker(worker *w, const pthread_attr_t *attr) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&w->thread, attr, worker_main, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigset_t before;
+    fr_signals_hold(&before);
+    const int error = pthread_create(&w->thread, attr, worker_main, w);
+    fr_signals_restore(&before);
     return error;
 }
 

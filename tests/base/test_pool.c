@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -301,8 +302,32 @@ static void pool_share_covers_everything_once(void **state) {
         }
 }
 
+static void look_at_signals(void *arg, int thread, int n) {
+    sigset_t *blocked = arg;
+    (void)n;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked[thread]);
+}
+
+// Signals go to the program's own threads. But where a thread blocks the signal of its own fault, as of
+// a mapped file that became shorter, no handler of the program is called.
+static void pool_threads_take_faults_and_no_other_signals(void **state) {
+    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL};
+    fr_pool *pool;
+    sigset_t blocked[2], own;
+    (void)state;
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &own), 0);
+    assert_int_equal(fr_pool_open(&pool, 2, NULL), FR_OK);
+    fr_pool_run(pool, look_at_signals, blocked);
+    fr_pool_close(pool);
+    assert_true(sigismember(&blocked[1], SIGINT) && sigismember(&blocked[1], SIGTERM));
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        assert_false(sigismember(&blocked[1], faults[i]));
+    assert_int_equal(sigismember(&blocked[0], SIGINT), sigismember(&own, SIGINT));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pool_threads_take_faults_and_no_other_signals),
         cmocka_unit_test(pool_runs_every_thread_once),
         cmocka_unit_test(pool_with_many_threads_ends),
         cmocka_unit_test(pool_that_never_ran_closes),

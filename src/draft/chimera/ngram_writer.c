@@ -1,8 +1,8 @@
 // ngram_writer.c — the thread waits for entries, lets some gather, and commits them with the lock
 // released. Callers copy entries into the ring, and wait for room or for a commit only if they ask.
 #include "draft/chimera/ngram_writer.h"
+#include "base/signals.h"
 #include <assert.h>
-#include <signal.h>
 #include <time.h>
 
 enum { ROOM_LEAST = 16, ROOM_MOST = 512, BYTES = 8 << 20 };
@@ -47,13 +47,11 @@ static void *writer_main(void *self) {
     return NULL;
 }
 
-// Signals are left to the program's own threads.
 static int start(fr_ngram_writer *w) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    fr_signals_hold(&before);
     const int error = pthread_create(&w->thread, NULL, writer_main, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    fr_signals_restore(&before);
     return error;
 }
 

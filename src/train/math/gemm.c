@@ -11,11 +11,11 @@
 #include "train/math/gemm.h"
 #include "base/alloc.h"
 #include "base/pool.h"
+#include "base/signals.h"
 #include "kern/half.h"
 #include <assert.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
-#include <signal.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -56,17 +56,6 @@ static fr_status open_bf16(fr_gemm *g, fr_error *err) {
     return FR_OK;
 }
 
-static sigset_t hold_signals(void) {
-    sigset_t all, was;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &was);
-    return was;
-}
-
-static void release_signals(const sigset_t *was) {
-    pthread_sigmask(SIG_SETMASK, was, NULL);
-}
-
 #ifdef _OPENMP
 static _Thread_local int team; // threads that this one last made a team of
 #endif
@@ -78,7 +67,7 @@ static void use_threads(const fr_gemm *g) {
     if (team == g->threads && omp_get_max_threads() == team) return;
     omp_set_num_threads(team = g->threads);
 #pragma omp parallel
-    if (omp_get_thread_num()) hold_signals();
+    if (omp_get_thread_num()) fr_signals_hold(NULL);
 #else
     (void)g;
 #endif
@@ -119,11 +108,12 @@ int fr_gemm_threads(const fr_gemm *g) {
 }
 
 static void multiply_f32(const product *p) {
-    const sigset_t was = hold_signals();
+    sigset_t before;
+    fr_signals_hold(&before);
     const dnnl_status_t st =
         dnnl_sgemm(p->a_transposed ? 'T' : 'N', p->b_transposed ? 'T' : 'N', p->m, p->n, p->k, 1.0f,
                    p->a, p->lda, p->b, p->ldb, p->add ? 1.0f : 0.0f, p->c, p->ldc);
-    release_signals(&was);
+    fr_signals_restore(&before);
     assert(st == dnnl_success); // what it checks are sizes and strides
     (void)st;
 }
@@ -195,9 +185,10 @@ static bool multiply_bf16(fr_gemm *g, const product *p) {
         ok = !dnnl_memory_create(&memory[i], &md[i], g->engine, data[i]);
     const dnnl_exec_arg_t args[] = {
         {DNNL_ARG_SRC, memory[0]}, {DNNL_ARG_WEIGHTS, memory[1]}, {DNNL_ARG_DST, memory[2]}};
-    const sigset_t was = hold_signals();
+    sigset_t before;
+    fr_signals_hold(&before);
     ok = ok && !dnnl_primitive_execute(run, g->stream, 3, args) && !dnnl_stream_wait(g->stream);
-    release_signals(&was);
+    fr_signals_restore(&before);
     for (int i = 0; i < 3; i++)
         if (memory[i]) dnnl_memory_destroy(memory[i]);
     if (run) dnnl_primitive_destroy(run);

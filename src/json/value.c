@@ -3,8 +3,8 @@
 #include "json/value.h"
 #include "base/alloc.h"
 #include "base/decimal.h"
-#include "text/stream.h"
 #include "base/utf8.h"
+#include "text/stream.h"
 #include "json/scan.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 // encode.c — text to ids: cuts it at the special tokens and encodes what lies between by BPE or SPM.
 #define _GNU_SOURCE // memmem
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "text/stream.h"
 #include "text/tokenizer_parts.h"
-#include "base/utf8.h"
 #include <string.h>
 
 enum { MAX_TEXT = 1 << 30, ASK = 1 << 16 }; // bytes; ... from one question to the next

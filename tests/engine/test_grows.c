@@ -60,7 +60,7 @@ static void a_newer_struct_must_not_ask_for_more(void **state) {
 
 static void a_size_that_was_not_set_is_a_sentence(void **state) {
     (void)state;
-    // The last ones cut a member, so that half a pointer would be read.
+    // The last four cut a member: half a pointer would be read.
     const size_t sizes[] = {0, 1, sizeof(size_t) - 1, (size_t)1 << 20, SIZE_MAX, 12, 20, 23, 25};
     thing t = {.a = 1}, to;
     fr_error err;

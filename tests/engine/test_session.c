@@ -232,8 +232,8 @@ static int first_of(const int32_t *tokens, int n, int32_t token) {
     return at;
 }
 
-// A control token is no text, and yet it ends the text where a stop string names it: at that token,
-// wherever it stands in a draft. mark: "<|im_start|>", which now and then is drawn here.
+// A control token is no text, and still ends the text where a stop string names it: at that token,
+// wherever it stands in a draft. The bias has <|im_start|> drawn now and then.
 static void a_stop_string_may_name_a_control_token(void **state) {
     (void)state;
     enum { N = 100 };
@@ -275,7 +275,7 @@ static void a_stop_string_may_name_a_control_token(void **state) {
     fr_engine_close(e);
 }
 
-// What the client names as a stop string counts as that, though it would end the text anyway.
+// An end that a stop string names is reported as that string, though it would end the text anyway.
 static void an_end_that_a_stop_string_names_is_that_string(void **state) {
     (void)state;
     fr_engine *e = open_engine(NULL, 1);
@@ -304,8 +304,7 @@ static void a_stop_token_is_the_last(void **state) {
     static const char *const drafters[] = {"none", "prompt-lookup"};
     fr_engine *e = open_engine(NULL, 1);
     const fr_result *r;
-    fr_error err;
-    int32_t whole[N], end = fr_tokenizer_find(e->tokenizer, "<|im_end|>", 10);
+    int32_t whole[N];
     fr_request q = request(N, NULL);
     q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .temperature = 1, .seed = 5};
     for (int k = 0; k < 2; k++) {
@@ -335,20 +334,40 @@ static void a_stop_token_is_the_last(void **state) {
         }
         fr_session_close(s);
     }
-    // An end may be one where ends are not drawn; ids lie in the vocabulary.
-    const fr_logit_bias bias = {end, 100};
+    fr_engine_close(e);
+}
+
+// Although ignore_eos is set, which forbids all other ends.
+static void an_end_may_be_a_stop_token(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 1);
     fr_session *s = open_session(e, "none", 0);
+    const fr_result *r;
+    const int32_t end = fr_tokenizer_find(e->tokenizer, "<|im_end|>", 10);
+    const fr_logit_bias bias = {end, 100};
+    fr_request q = request(80, NULL);
     q.sampling = &(fr_sampling){.size = sizeof(fr_sampling), .bias = &bias, .n_bias = 1};
     q.stop_tokens = &end;
     q.n_stop_tokens = 1;
     assert_int_equal(fr_session_generate(s, &q, &r, NULL), FR_OK);
     assert_int_equal(r->n_tokens, 1);
     assert_int_equal(r->stop_token, end);
-    end = 1 << 30;
-    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    fr_session_close(s);
+    fr_engine_close(e);
+}
+
+static void stop_tokens_lie_in_the_vocabulary(void **state) {
+    (void)state;
+    fr_engine *e = open_engine(NULL, 1);
+    fr_session *s = open_session(e, "none", 0);
+    fr_error err;
+    fr_request q = request(80, NULL);
+    q.stop_tokens = (const int32_t[]){1 << 30};
+    q.n_stop_tokens = 1;
+    assert_int_equal(fr_session_generate(s, &q, NULL, &err), FR_EARG);
     assert_non_null(strstr(err.text, "stop tokens: expected token ids below"));
     q.stop_tokens = NULL;
-    assert_int_equal(fr_session_generate(s, &q, &r, &err), FR_EARG);
+    assert_int_equal(fr_session_generate(s, &q, NULL, &err), FR_EARG);
     fr_session_close(s);
     fr_engine_close(e);
 }
@@ -845,6 +864,8 @@ int main(void) {
         cmocka_unit_test(a_stop_string_may_name_a_control_token),
         cmocka_unit_test(an_end_that_a_stop_string_names_is_that_string),
         cmocka_unit_test(a_stop_token_is_the_last),
+        cmocka_unit_test(an_end_may_be_a_stop_token),
+        cmocka_unit_test(stop_tokens_lie_in_the_vocabulary),
         cmocka_unit_test(the_listener_can_stop_it_and_the_session_goes_on),
         cmocka_unit_test(sessions_take_turns),
         cmocka_unit_test(a_broken_model_ends_the_answer_with_a_sentence),

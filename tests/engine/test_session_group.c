@@ -187,6 +187,13 @@ static void a_long_text_is_not_overtaken_for_ever(void **state) {
     close_world(&w);
 }
 
+static void expect_bytes(const fr_result *r, const fr_result *right) {
+    assert_int_equal(r->n_tokens, right->n_tokens);
+    assert_memory_equal(r->tokens, right->tokens, sizeof *r->tokens * (size_t)r->n_tokens);
+    assert_int_equal(r->text_bytes, right->text_bytes);
+    assert_memory_equal(r->text, right->text, r->text_bytes);
+}
+
 // One is paused, one is ended and begun again with what it had: their bytes are those of one alone.
 static void a_generation_goes_on_after_a_break(void **state) {
     (void)state;
@@ -240,10 +247,7 @@ static void a_generation_goes_on_after_a_break(void **state) {
     for (int i = 0; i < 2; i++) {
         if (fr_session_end(s[i], &err)) fail_msg("%s", err.text);
         r = fr_session_result(s[i]);
-        assert_int_equal(r->n_tokens, right->n_tokens);
-        assert_memory_equal(r->tokens, right->tokens, sizeof *r->tokens * (size_t)r->n_tokens);
-        assert_int_equal(r->text_bytes, right->text_bytes);
-        assert_memory_equal(r->text, right->text, r->text_bytes);
+        expect_bytes(r, right);
         assert_int_equal(r->stats->completion_tokens, i ? 40 - n : 40);
     }
     assert_int_equal(fr_session_begin_again(s[1], &q, had, CTX - 29, &err), FR_ECONTEXT);
@@ -259,9 +263,7 @@ static bool stop_at_once(void *user, const fr_piece *piece) {
     return piece->token >= 0;
 }
 
-// Tokens of an answer that is known have no scores. Text that is held back for a stop string comes
-// out where the listener stops the generation, here as in any step.
-static void a_known_answer_is_handed_out_again(void **state) {
+static void a_known_answer_has_no_scores(void **state) {
     (void)state;
     enum { KNOWN = 3, MORE = 2 };
     static world w;
@@ -291,11 +293,31 @@ static void a_known_answer_is_handed_out_again(void **state) {
     assert_string_equal(r->text, text);
     for (int i = 0; i < KNOWN + MORE; i++)
         assert_int_equal(r->logprobs[i] != NULL, i >= KNOWN);
-    static const int32_t letters[KNOWN] = {'a', 'b', 'c'};
+    fr_session_close(s);
+    close_world(&w);
+}
+
+// Text that is held back for a stop string comes out where the listener stops the generation, also while
+// a known answer is handed out.
+static void a_listener_that_stops_gets_what_was_held_back(void **state) {
+    (void)state;
     static const char *const stop[] = {"a\x02never", NULL};
-    q.stop = stop;
-    q.stream = stop_at_once;
-    if (fr_session_begin_again(s, &q, letters, KNOWN, &err)) fail_msg("%s", err.text);
+    static world w;
+    fr_session *s;
+    fr_error err;
+    memset(&w, 0, sizeof w);
+    open_world(&w, &(fr_tiny_options){.n_ctx = 256}, 1);
+    const fr_session_options o = {.size = sizeof o, .drafter = "none", .n_ctx = CTX};
+    const fr_request q = {.size = sizeof q,
+                          .prompt = w.text,
+                          .n_prompt = 30,
+                          .n_predict = 9,
+                          .stop = stop,
+                          .stream = stop_at_once};
+    if (fr_session_open(&s, w.trials.engine, &o, &err) ||
+        fr_session_begin_again(s, &q, (const int32_t[]){'a', 'b', 'c'}, 3, &err))
+        fail_msg("%s", err.text);
+    const fr_result *r = fr_session_result(s);
     assert_false(fr_session_runs(s));
     assert_int_equal(fr_session_end(s, &err), FR_OK);
     assert_int_equal(r->stats->finish, FR_FINISH_INTERRUPTED);
@@ -383,7 +405,8 @@ int main(void) {
         cmocka_unit_test(a_text_that_is_read_soon_goes_first),
         cmocka_unit_test(a_long_text_is_not_overtaken_for_ever),
         cmocka_unit_test(a_generation_goes_on_after_a_break),
-        cmocka_unit_test(a_known_answer_is_handed_out_again),
+        cmocka_unit_test(a_known_answer_has_no_scores),
+        cmocka_unit_test(a_listener_that_stops_gets_what_was_held_back),
         cmocka_unit_test(the_last_pass_is_told),
         cmocka_unit_test(a_group_refuses_what_it_has_no_room_for),
     };

@@ -376,7 +376,8 @@ static void the_coders_tokens_are_those_published(void **state) {
     assert_int_equal(i->fim_pad, 151662);
     assert_int_equal(i->fim_repository, 151663);
     assert_int_equal(i->fim_file, 151664);
-    static const int32_t ends[] = {151643, 151645, 151662, 151663, 151664}; // three between files
+    static const int32_t ends[] = {151643, 151645, 151662, 151663,
+                                   151664}; // the last three stand between files
     assert_int_equal(i->n_ends, 5);
     assert_memory_equal(i->ends, ends, sizeof ends);
     assert_true(!i->adds_bos && i->chat_tools && !i->chat_thinking && !i->chat_fault);
@@ -434,7 +435,7 @@ static void a_host_s_locale_changes_no_prompt(void **state) {
     if (!made) print_message("skipped in part: localedef could make no German locale\n");
 }
 
-// More tokens than an int counts would be a negative number of them.
+// Their number would be negative in an int.
 static void tokens_beyond_an_int_are_an_error(void **state) {
     (void)state;
     fr_error err = {0};

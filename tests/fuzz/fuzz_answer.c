@@ -1,6 +1,6 @@
-// fuzz_answer.c — any text as an answer, in pieces of any size: the same parts as in one piece, each
-// only growing; what was given before a cut is the beginning of what the text up to there gives; no
-// byte is looked at as a call more than a few times; arguments are JSON objects.
+// fuzz_answer.c — any text as an answer. In pieces of any size it gives the same parts as in one piece,
+// and each part only grows. No byte is looked at as a call more than a few times. Arguments are JSON
+// objects.
 #include "api/answer.h"
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,8 @@ static int same(const fr_buffer *a, const fr_buffer *b) {
     return a->n == b->n && begins(a, b);
 }
 
-// What a stream has given so far stays: the text may go on, or end here.
+// What the beginning of the text has given is the beginning of what the whole gives. The text may also
+// end there.
 static void check_beginning(const fr_api_answer *whole, const uint8_t *data, size_t size,
                             unsigned form) {
     fr_api_answer so_far;

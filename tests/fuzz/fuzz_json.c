@@ -1,5 +1,5 @@
-// fuzz_json.c — any bytes as JSON: what Jansson takes is taken and the same, what is mended is
-// taken as it is, places stay within the text, and memory within what was said before.
+// fuzz_json.c — any bytes as JSON. What Jansson reads is read the same. Mended text needs no mending.
+// Places stay within the text, and memory within what the scan announced.
 #include "json/scan.h"
 #include "json/value.h"
 #include <malloc.h>
@@ -38,13 +38,13 @@ static json_t *load(const char *text, size_t n, bool lenient) {
     return value;
 }
 
-// The mended text is as long as was said, and needs no more mending.
+// The mended text is as long as the scan announced, and needs no more mending.
 static void mend(const char *text, size_t n, bool lenient) {
     const fr_json_scan found = fr_json_look(text, n, lenient);
     fr_buffer once = {0};
     require(!fr_json_mend(text, n, lenient, &once, NULL) && once.n == found.bytes);
     const fr_json_scan again = fr_json_look(once.data, once.n, lenient);
-    // Behind one byte order mark there may be another, which is an error then.
+    // After one byte order mark there may be another, which is an error.
     require(!again.mended && again.depth == found.depth);
     size_t last = 0;
     for (size_t i = 0; i <= once.n; i += 1 + once.n / 50) {
@@ -57,7 +57,7 @@ static void mend(const char *text, size_t n, bool lenient) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     json_set_alloc_funcs(take, give);
-    char *text = malloc(size + 1); // of its own size: reading behind it is seen
+    char *text = malloc(size + 1); // of its own size: sanitizers see a read beyond it
     if (!text) return 0;
     if (size) memcpy(text, data, size);
     text[size] = 0;

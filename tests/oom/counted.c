@@ -72,44 +72,39 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *arg);
 int __wrap_pthread_join(pthread_t thread, void **result);
 
-void *__wrap_malloc(size_t bytes) {
+// Whether the call fails, with its errno; else counts what it asks for.
+static bool fails_for(size_t bytes) {
     if (fails()) {
         errno = ENOMEM;
-        return NULL;
+        return true;
     }
     atomic_fetch_add(&asked, (long long)bytes);
+    return false;
+}
+
+void *__wrap_malloc(size_t bytes) {
+    if (fails_for(bytes)) return NULL;
     return taken(__real_malloc(bytes));
 }
 
 void *__wrap_calloc(size_t count, size_t bytes) {
-    if (fails()) {
-        errno = ENOMEM;
-        return NULL;
-    }
+    if (fails_for(count * bytes)) return NULL;
     return taken(__real_calloc(count, bytes));
 }
 
 void *__wrap_realloc(void *p, size_t bytes) {
-    if (fails()) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    atomic_fetch_add(&asked, (long long)bytes);
+    if (fails_for(bytes)) return NULL;
     void *q = __real_realloc(p, bytes);
     return p ? q : taken(q); // a block that moves stays one block
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
-    if (fails()) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    atomic_fetch_add(&asked, (long long)bytes);
+    if (fails_for(bytes)) return NULL;
     return taken(__real_aligned_alloc(alignment, bytes));
 }
 
 int __wrap_posix_memalign(void **out, size_t alignment, size_t bytes) {
-    if (fails()) return ENOMEM;
+    if (fails_for(bytes)) return ENOMEM;
     const int error = __real_posix_memalign(out, alignment, bytes);
     if (!error) taken(*out);
     return error;

@@ -11,7 +11,7 @@
 void counted_fail(int n, bool on);
 int counted_calls(void);       // since the last counted_fail
 int counted_failures(void);    // calls that were failed since then
-long long counted_bytes(void); // that were asked for of malloc and its like since then
+long long counted_bytes(void); // that malloc and its like were asked for since then
 long counted_live(void);       // blocks, mappings and threads that are not given back
 
 #endif

@@ -1,5 +1,5 @@
-// Work on a body grows with the body: one that is eight times as long asks for about eight times the
-// memory, all together, however its parts follow each other.
+// Work on a body grows with its length: one that is eight times as long asks for about eight times the
+// bytes of memory in all, whatever it consists of.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static fr_buffer long_body(const shape *s, int times) {
     return text;
 }
 
-// Bytes that reading it takes in all.
+// Bytes of all allocations of reading a body with so many parts.
 static long long bytes_of(const shape *s, int times) {
     const fr_api_defaults usual = fr_api_usual(1);
     fr_api_request r = {0};

@@ -92,8 +92,8 @@ typedef enum obeyed { NO_COMMAND, OBEYED, LEAVE, FAILED } obeyed;
 static const char help[] =
     "/reset starts anew, /system TEXT tells the model something before the conversation (alone: "
     "no more), /exit or Ctrl-D leaves, Ctrl-C stops an answer, /help shows this. A message of "
-    "several lines is pasted, or stands between two \"\"\". All else is sent, also where it "
-    "begins with a slash.\n";
+    "several lines is pasted, or stands between two \"\"\". A line of several words is sent also "
+    "where it begins with a slash.\n";
 
 // Whether the line is the word alone.
 static bool is_line(const char *line, size_t n, const char *word) {

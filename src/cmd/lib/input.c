@@ -52,7 +52,7 @@ static fr_status from_utf16(fr_buffer *bytes, const char *name, fr_error *err) {
     fr_status st = reserve(&out, bytes->n / 2 * 3 + 4, name, err);
     const iconv_t set = st ? (iconv_t)-1 : iconv_open("UTF-8", "UTF-16");
     if (!st && set == (iconv_t)-1)
-        st = fr_fail(err, FR_EUNSUP, "%s: UTF-16 is not known here", name);
+        st = fr_fail(err, FR_EUNSUP, "%s: this system cannot convert UTF-16", name);
     if (st) {
         fr_buffer_free(&out);
         return st;
@@ -64,7 +64,8 @@ static fr_status from_utf16(fr_buffer *bytes, const char *name, fr_error *err) {
     out.n = (size_t)(to - out.data);
     fr_buffer_free(bytes);
     *bytes = out;
-    return whole ? FR_OK : fr_fail(err, FR_EDATA, "%s: begins as UTF-16 and goes on as none", name);
+    return whole ? FR_OK
+                 : fr_fail(err, FR_EDATA, "%s: begins as UTF-16, but is not valid UTF-16", name);
 }
 
 // Drops the byte order mark that editors of Windows put before a text.

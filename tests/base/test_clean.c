@@ -46,7 +46,7 @@ static void what_is_no_utf8_is_not_shown(void **state) {
     expect("\xc3\x1b", "??"); // a cut character hides no byte
 }
 
-static void errors_are_shown_so(void **state) {
+static void errors_are_clean(void **state) {
     (void)state;
     fr_error err;
     fr_fail(&err, FR_EIO, "%s", "a\x1b\xc2\x9b\xe2\x80\xae\x9bz");
@@ -56,6 +56,6 @@ static void errors_are_shown_so(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(text_stays_and_controls_do_not),
                                        cmocka_unit_test(what_is_no_utf8_is_not_shown),
-                                       cmocka_unit_test(errors_are_shown_so)};
+                                       cmocka_unit_test(errors_are_clean)};
     return cmocka_run_group_tests_name("base/clean", tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 #include "base/siphash.h"
 
-static void hashes_are_pythons(void **state) {
+static void hashes_are_those_of_cpython(void **state) {
     (void)state;
     static const struct {
         size_t n;
@@ -52,7 +52,7 @@ static void a_process_keeps_its_key(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hashes_are_pythons),
+        cmocka_unit_test(hashes_are_those_of_cpython),
         cmocka_unit_test(a_process_keeps_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

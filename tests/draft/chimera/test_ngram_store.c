@@ -47,8 +47,9 @@ static void expect_mode(const char *path, mode_t mode) {
     assert_int_equal(is.st_mode & 0777, mode);
 }
 
-// So are the folder, and the files that SQLite puts beside it. A folder that exists keeps its rights.
-static void a_new_store_is_its_owners_alone(void **state) {
+// The same holds for its folder, and for the files that SQLite puts beside it. A folder that exists
+// keeps its rights.
+static void only_its_owner_reads_a_new_store(void **state) {
     (void)state;
     static const mode_t there[] = {0, 0755};
     const mode_t usual = umask(022);
@@ -327,7 +328,7 @@ static void the_check_of_a_writer_finds_damage(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_survive_reopening),
-        cmocka_unit_test(a_new_store_is_its_owners_alone),
+        cmocka_unit_test(only_its_owner_reads_a_new_store),
         cmocka_unit_test(what_is_queued_is_committed_by_close),
         cmocka_unit_test(a_full_queue_drops_and_counts),
         cmocka_unit_test(another_kind_begins_anew),

@@ -1,5 +1,5 @@
-// scan.c — a walk over the tokens of a text, which counts what they take and, the second time,
-// copies them with what has to differ.
+// scan.c — a walk over the tokens of a text. The first one counts the memory that they take, the
+// second one copies them with the changes that Jansson needs, a third one finds the place of an error.
 #include "json/scan.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -9,11 +9,11 @@ typedef struct walk {
     const char *s;
     size_t n, at;
     bool lenient;
-    fr_buffer *out; // NULL: nothing is copied
+    fr_buffer *out; // where the mended text goes; NULL: it is not copied
     size_t copied;  // bytes of the text that are in `out`
-    size_t place;   // a place of the mended text that is looked for, ...
-    size_t shift;   // ... and how much longer that is up to there
-    size_t longest; // bytes of a string or number
+    size_t place;   // an offset in the mended text, which becomes the same without `shift`
+    size_t shift;   // bytes by which the mended text is longer in front of it
+    size_t longest; // bytes of the longest string or number
     int depth;
     fr_json_scan found;
     fr_status status;
@@ -25,8 +25,8 @@ typedef struct walk {
 // Blocks of glibc's heap: a word in front, in steps of 16, of 32 at least.
 #define BLOCK(bytes) ((bytes) < 24 ? 32 : ((bytes) + 8 + 15) / 16 * 16)
 
-// Jansson's private structures: a list begins with room for 8 values, an object with 8 buckets. A
-// place in a list is there three times while it grows, a bucket too.
+// Jansson's private structures. A list begins with room for 8 values, an object with 8 buckets. While
+// one of them grows, the old table and a new one of twice the size exist: three words a value.
 enum {
     WORD = sizeof(void *),
     STRING = BLOCK(sizeof(json_t) + 2 * WORD),
@@ -55,7 +55,7 @@ static void mend(walk *w, size_t from, size_t to, const char *by, size_t n) {
     if (w->place >= at + n)
         w->shift += n - (to - from);
     else if (w->place > at)
-        w->place = at; // within: its begin
+        w->place = at; // within the change: its beginning
     if (!w->out || w->status) return;
     w->status = fr_buffer_add(w->out, w->s + w->copied, from - w->copied, w->err);
     if (!w->status) w->status = fr_buffer_add(w->out, by, n, w->err);
@@ -137,13 +137,12 @@ static void walk_string(walk *w) {
 
 static void walk_number(walk *w) {
     const size_t from = w->at, digits = from + (w->s[from] == '-');
-    size_t end = digits;
-    while (end < w->n && w->s[end] >= '0' && w->s[end] <= '9')
+    size_t whole = digits, end;
+    while (whole < w->n && w->s[whole] >= '0' && w->s[whole] <= '9')
+        whole++;
+    for (end = whole; end < w->n && w->s[end] && strchr("0123456789+-.eE", w->s[end]);)
         end++;
-    const bool whole = end >= w->n || (w->s[end] != '.' && w->s[end] != 'e' && w->s[end] != 'E');
-    const bool huge = whole && end - digits > FR_JSON_INT_DIGITS && w->s[digits] != '0';
-    while (end < w->n && w->s[end] && strchr("0123456789+-.eE", w->s[end]))
-        end++;
+    const bool huge = whole == end && end - digits > FR_JSON_INT_DIGITS && w->s[digits] != '0';
     if (huge) mend_integer(w, from, end);
     w->at = end;
     count(w, huge ? STRING + BLOCK(end - from + FR_JSON_INT_MARK_BYTES + 16) : NUMBER);

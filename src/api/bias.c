@@ -39,15 +39,6 @@ static fr_status read_value(const reader *b, const json_t *value, float *bias) {
     return FR_OK;
 }
 
-static fr_status push_id(const reader *b, const json_t *id, float bias) {
-    char expected[64];
-    double x;
-    if (fr_api_number(id, true, &x) && x >= 0 && x < b->model->n_vocab)
-        return push(b, (int32_t)x, bias);
-    snprintf(expected, sizeof expected, "a token id below %d", b->model->n_vocab);
-    return fr_api_wrong(b->err, id, expected, "%s", b->path);
-}
-
 static fr_status push_text(const reader *b, const char *text, size_t bytes, float bias) {
     fr_ids ids = {0};
     fr_status st = fr_tokenizer_encode_watched(b->model->tokenizer, text, bytes, 0, b->model->watch,
@@ -92,11 +83,14 @@ static fr_status read_list(reader *b, const json_t *list) {
             return fr_api_wrong(b->err, pair, "a pair of a token and its bias", "%s", b->path);
         snprintf(b->path, sizeof b->path, "logit_bias[%zu][1]", i);
         if ((st = read_value(b, json_array_get(pair, 1), &bias))) return st;
-        snprintf(b->path, sizeof b->path, "logit_bias[%zu][0]", i);
-        if (fr_json_is_text(what))
+        if (fr_json_is_text(what)) {
             st = push_text(b, json_string_value(what), json_string_length(what), bias);
-        else
-            st = push_id(b, what, bias);
+            continue;
+        }
+        int32_t id;
+        snprintf(b->path, sizeof b->path, "logit_bias[%zu]", i);
+        st = fr_api_token_id(what, b->model->n_vocab, b->path, 0, &id, b->err);
+        if (!st) st = push(b, id, bias);
     }
     return st;
 }

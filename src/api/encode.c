@@ -10,7 +10,7 @@
 
 // ---------------------------------------------------------------- prompts
 
-enum { ASK = 1 << 12 }; // items from one question to the next whether they are wanted
+enum { ASK = 1 << 12 }; // items of a list from one question of the watch to the next
 
 typedef struct reader {
     const fr_api_model *model;
@@ -18,6 +18,11 @@ typedef struct reader {
     fr_error *err;
     char path[32]; // of what is at hand
 } reader;
+
+// Called for each item of a list, number i. FR_EINTR.
+static fr_status go_on(const reader *p, size_t i) {
+    return i % ASK == ASK - 1 ? fr_watch_ask(p->model->watch, p->err) : FR_OK;
+}
 
 static fr_status begin_text(const reader *p, fr_ids *ids) {
     const fr_special_ids *special = fr_tokenizer_special(p->model->tokenizer);
@@ -37,38 +42,37 @@ static size_t fewest_of(const reader *p, const json_t *item) {
                                json_string_length(item));
 }
 
-// Whether its bytes leave a prompt a chance to fit. *fewest: its tokens, at least.
+// FR_ECONTEXT: the prompt cannot fit, by its bytes. Ids alone are not refused here: reading them takes
+// little time. *fewest: a lower bound of its tokens.
 static fr_status check_room(const reader *p, const json_t *from, size_t *fewest) {
     const size_t n_ctx = (size_t)p->model->n_ctx;
     bool texts = !json_is_array(from);
+    fr_status st = FR_OK;
     *fewest = texts ? fewest_of(p, from) : 0;
-    for (size_t i = 0; i < json_array_size(from); i++) {
+    for (size_t i = 0; i < json_array_size(from) && !st; i++) {
         texts |= fr_json_is_text(json_array_get(from, i));
         *fewest += fewest_of(p, json_array_get(from, i));
+        st = go_on(p, i);
     }
-    // Ids are soon counted.
-    if (!n_ctx || *fewest < n_ctx || !texts) return FR_OK;
+    if (st || !n_ctx || *fewest < n_ctx || !texts) return st;
     return fr_fail(p->err, FR_ECONTEXT, "%s: expected less than %zu tokens, found at least %zu",
                    p->path, n_ctx, *fewest);
 }
 
 // Ids as they are; where a string comes first, the text begins as one.
 static fr_status add_mixed(const reader *p, const json_t *list, fr_ids *ids) {
-    char expected[64];
     fr_status st = FR_OK;
     if (fr_json_is_text(json_array_get(list, 0))) st = begin_text(p, ids);
     for (size_t i = 0; i < json_array_size(list) && !st; i++) {
         const json_t *item = json_array_get(list, i);
-        double x;
-        if (i % ASK == ASK - 1 && fr_watch_ask(p->model->watch, p->err)) return FR_EINTR;
+        int32_t id;
+        if ((st = go_on(p, i))) return st;
         if (fr_json_is_text(item)) {
             st = add_text(p, item, ids);
-        } else if (fr_api_number(item, true, &x) && x >= 0 && x < p->model->n_vocab) {
-            st = fr_ids_push(ids, (int32_t)x, p->err);
-        } else {
-            snprintf(expected, sizeof expected, "a token id below %d", p->model->n_vocab);
-            return fr_api_wrong(p->err, item, expected, "%s[%zu]", p->path, i);
+            continue;
         }
+        st = fr_api_token_id(item, p->model->n_vocab, p->path, i, &id, p->err);
+        if (!st) st = fr_ids_push(ids, id, p->err);
     }
     return st;
 }
@@ -157,7 +161,7 @@ fr_status fr_api_prompt_text(const fr_api_request *r, const fr_api_model *model,
 // Without the tools where they may not be called: a template would offer them.
 static json_t *with_tools_or_not(const fr_api_request *r) {
     if (r->tools || !json_object_get(r->root, "tools")) return json_incref(r->root);
-    json_t *root = json_copy(r->root);
+    json_t *root = fr_json_copy(r->root);
     if (root) json_object_del(root, "tools");
     return root;
 }

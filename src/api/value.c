@@ -49,6 +49,29 @@ bool fr_api_number(const json_t *value, bool whole, double *out) {
     return !whole || *out == floor(*out);
 }
 
+fr_status fr_api_token_id(const json_t *value, int n_vocab, const char *list, size_t i, int32_t *id,
+                          fr_error *err) {
+    char expected[64];
+    double x;
+    if (fr_api_number(value, true, &x) && x >= 0 && x < n_vocab) {
+        *id = (int32_t)x;
+        return FR_OK;
+    }
+    snprintf(expected, sizeof expected, "a token id below %d", n_vocab);
+    return fr_api_wrong(err, value, expected, "%s[%zu]", list, i);
+}
+
+fr_status fr_api_token_ids(const json_t *list, int n_vocab, const char *path, fr_ids *ids,
+                           fr_error *err) {
+    fr_status st = FR_OK;
+    for (size_t i = 0; i < json_array_size(list) && !st; i++) {
+        int32_t id;
+        st = fr_api_token_id(json_array_get(list, i), n_vocab, path, i, &id, err);
+        if (!st) st = fr_ids_push(ids, id, err);
+    }
+    return st;
+}
+
 const char *fr_api_text(const json_t *value) {
     if (!fr_json_is_text(value)) return NULL;
     const char *text = json_string_value(value);

@@ -143,20 +143,9 @@ void fr_handle_tokenize(fr_exchange *x, void *server) {
 
 // Appends the ids of a list; none where there is no list.
 static fr_status read_ids(fr_ids *ids, const json_t *tokens, int n_vocab, fr_error *err) {
-    const json_t *id;
-    char expected[64];
-    size_t i;
     if (tokens && !json_is_array(tokens))
         return fr_api_wrong(err, tokens, "a list of token ids", "tokens");
-    snprintf(expected, sizeof expected, "a token id, 0 to %d", n_vocab - 1);
-    json_array_foreach(tokens, i, id) {
-        double x;
-        if (!fr_api_number(id, true, &x) || !(x >= 0 && x < n_vocab))
-            return fr_api_wrong(err, id, expected, "tokens[%zu]", i);
-        const fr_status st = fr_ids_push(ids, (int32_t)x, err);
-        if (st) return st;
-    }
-    return FR_OK;
+    return fr_api_token_ids(tokens, n_vocab, "tokens", ids, err);
 }
 
 static void put_content(sink *s, const void *what) {

@@ -1,5 +1,5 @@
-// fewest.c — how few tokens a text can become, told by its bytes alone: every token stands for at most
-// as many of them as the longest does.
+// fewest.c — a lower bound of a text's tokens, by its bytes alone: no token stands for more bytes than the
+// longest one.
 #include "text/tokenizer_parts.h"
 #include <string.h>
 
@@ -9,42 +9,43 @@ static bool has_all_bytes(const fr_vocab *v) {
     return true;
 }
 
-// Whether there are tokens that take white space with them, any number of it.
 static bool strips(const fr_vocab *v) {
     for (int i = 0; i < v->n_special; i++)
         if (v->flags[v->special[i]] & FR_VOCAB_RSTRIP) return true;
     return false;
 }
 
-// Bytes that surely come to stand in tokens. A byte without a token is left out, and so may be a
-// U+FFFD that stands for what is no UTF-8.
-static size_t bpe_bytes(const fr_vocab *v, const char *text, size_t bytes) {
+void fr_fewest_open(fr_tokenizer *t) {
+    t->has_all_bytes = has_all_bytes(&t->vocab);
+    t->strips = strips(&t->vocab);
+}
+
+// Bytes that surely become part of a token. A byte without a token is left out, and so may be a U+FFFD
+// in the place of what is no UTF-8.
+static size_t bpe_bytes(const fr_tokenizer *t, const char *text, size_t bytes) {
     size_t n = 0;
-    if (has_all_bytes(v)) return bytes;
+    if (t->has_all_bytes) return bytes;
     for (size_t i = 0; i < bytes; i++)
-        n += (uint8_t)text[i] < 0x80 && v->byte_id[(uint8_t)text[i]] >= 0;
+        n += (uint8_t)text[i] < 0x80 && t->vocab.byte_id[(uint8_t)text[i]] >= 0;
     return n;
 }
 
-// The same; U+2581 is one byte there, a space.
-static size_t spm_bytes(const fr_vocab *v, const char *text, size_t bytes) {
-    const bool stripped = strips(v);
+// The same for SentencePiece, where U+2581 becomes one byte, a space.
+static size_t spm_bytes(const fr_tokenizer *t, const char *text, size_t bytes) {
     size_t n = 0;
+    if (t->special.unknown < 0 && !t->has_all_bytes) return 0;
     for (size_t i = 0; i < bytes; i++) {
-        const bool blank = i + 2 < bytes && !memcmp(text + i, "\xE2\x96\x81", 3);
-        if (blank) i += 2;
-        n += !stripped || (!blank && !(text[i] && strchr(" \t\n\v\f\r", text[i])));
+        const bool space = i + 2 < bytes && !memcmp(text + i, "\xE2\x96\x81", 3);
+        if (space) i += 2;
+        n += !t->strips || (!space && !(text[i] && strchr(" \t\n\v\f\r", text[i])));
     }
     return n;
 }
 
 size_t fr_tokenizer_fewest(const fr_tokenizer *t, const char *text, size_t bytes) {
-    enum { CHARACTER = 4 }; // an unknown token stands for one character
-    const fr_vocab *v = &t->vocab;
-    size_t n, each = v->longest > CHARACTER ? v->longest : CHARACTER;
-    if (v->kind == FR_VOCAB_BPE)
-        n = bpe_bytes(v, text, bytes);
-    else
-        n = t->special.unknown >= 0 || has_all_bytes(v) ? spm_bytes(v, text, bytes) : 0;
+    enum { CHARACTER = 4 }; // bytes of one character, which an unknown token stands for
+    const size_t each = t->vocab.longest > CHARACTER ? t->vocab.longest : CHARACTER;
+    const size_t n =
+        t->vocab.kind == FR_VOCAB_BPE ? bpe_bytes(t, text, bytes) : spm_bytes(t, text, bytes);
     return n / each + (n % each != 0);
 }

@@ -200,6 +200,7 @@ fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *e
     mark_rstrip(t, file);
     mark_ends(t);
     fr_fim_find(&t->vocab, &t->special);
+    fr_fewest_open(t);
     *out = t;
     return FR_OK;
 }

@@ -1,5 +1,4 @@
-// tokenizer_parts.h — what a tokenizer consists of. For tokenizer.c, encode.c and fewest.c
-// alone.
+// tokenizer_parts.h — what a tokenizer consists of. For tokenizer.c, encode.c and fewest.c alone.
 #ifndef FR_TEXT_TOKENIZER_PARTS_H
 #define FR_TEXT_TOKENIZER_PARTS_H
 #include "text/bpe.h"
@@ -13,7 +12,13 @@ struct fr_tokenizer {
     fr_presplit *presplit; // BPE only
     fr_bpe bpe;
     fr_spm spm;    // SPM only
-    fr_error note; // what was strange about the file and is no error; no text: nothing
+    fr_error note; // an odd entry of the file that is no error; no text: none
+    // What bounds the tokens of a text from below.
+    bool has_all_bytes; // each byte has a token
+    bool strips;        // some tokens take any amount of white space with them
 };
+
+// Sets these two, when all else is open.  [fewest.c]
+void fr_fewest_open(fr_tokenizer *t);
 
 #endif

@@ -10,43 +10,13 @@
 
 #include "api/answer.h"
 #include "api/logprobs.h"
-#include "api/request.h"
-#include "base/alloc.h"
+#include "api_world.h"
 #include "decode/draw/sampler.h"
-#include "support/chats.h"
-#include "support/tiny_model.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static void *file;
-static fr_gguf *gguf;
-static fr_tokenizer *tokenizer;
-static fr_chat_template chat;
-static fr_api_model model;
 static fr_api_request r;
-static fr_error err;
-
-static int set_up(void **state) {
-    (void)state;
-    size_t bytes;
-    if (fr_tiny_memory(&(fr_tiny_options){.n_layer = 1, .d = 32}, &file, &bytes, &err)) return -1;
-    if (fr_gguf_open_memory(&gguf, file, bytes, "tiny", &err)) return -1;
-    if (fr_tokenizer_open(&tokenizer, gguf, &err)) return -1;
-    if (open_named_chat(&chat, "chatml", &err)) return -1;
-    model = (fr_api_model){
-        .tokenizer = tokenizer, .chat = &chat, .n_vocab = fr_tokenizer_size(tokenizer)};
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fr_chat_close(&chat);
-    fr_tokenizer_close(tokenizer);
-    fr_gguf_close(gguf);
-    fr_free(file);
-    return 0;
-}
 
 static fr_status read_body(const char *json) {
     const fr_api_defaults usual = fr_api_usual(77);
@@ -1040,5 +1010,5 @@ int main(void) {
         cmocka_unit_test(tokens_of_thinking_are_counted),
         cmocka_unit_test(probabilities_of_a_draw_are_no_logarithms),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_world, close_world);
 }

@@ -1,5 +1,5 @@
-// Work on a long body ends soon after it is not wanted any more, whatever it is at: with FR_EINTR, and
-// nothing is left behind (sanitizers see that). A prompt that has no chance to fit is not read at all.
+// Work on a long body ends with FR_EINTR soon after its result is not wanted any more, at any step, and
+// leaks nothing (sanitizers see that). A prompt that cannot fit is not tokenized.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,39 +7,11 @@
 
 #include <cmocka.h>
 
-#include "api/request.h"
-#include "api/translate.h"
-#include "base/alloc.h"
+#include "api_world.h"
 #include "support/asked.h"
-#include "support/chats.h"
-#include "support/tiny_model.h"
 #include <string.h>
 
-static void *file;
-static fr_gguf *gguf;
-static fr_tokenizer *tokenizer;
-static fr_chat_template chat;
-static fr_error err;
-
-static int set_up(void **state) {
-    (void)state;
-    size_t bytes;
-    if (fr_tiny_memory(&(fr_tiny_options){.n_layer = 1, .d = 32}, &file, &bytes, &err)) return -1;
-    if (fr_gguf_open_memory(&gguf, file, bytes, "tiny", &err)) return -1;
-    if (fr_tokenizer_open(&tokenizer, gguf, &err)) return -1;
-    return open_named_chat(&chat, "chatml", &err);
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    fr_chat_close(&chat);
-    fr_tokenizer_close(tokenizer);
-    fr_gguf_close(gguf);
-    fr_free(file);
-    return 0;
-}
-
-// HEAD, then the part so many times with commas between, then TAIL; to be freed.
+// `head`, then `times` parts with commas between, then `tail`. To be freed.
 static fr_buffer repeated(const char *head, const char *part, int times, const char *tail) {
     fr_buffer text = {0};
     fr_error never;
@@ -84,10 +56,8 @@ static const long_body bodies[] = {
 
 // All that is done with a body before it is a job.
 static fr_status read_body(const long_body *b, const fr_watch *watch) {
-    const fr_api_model model = {.tokenizer = tokenizer,
-                                .chat = &chat,
-                                .n_vocab = fr_tokenizer_size(tokenizer),
-                                .watch = watch};
+    fr_api_model watched = model;
+    watched.watch = watch;
     const fr_api_defaults usual = fr_api_usual(1);
     fr_api_request r = {0};
     fr_buffer text = repeated(b->head, b->part, b->times, b->tail);
@@ -101,7 +71,7 @@ static fr_status read_body(const long_body *b, const fr_watch *watch) {
     }
     if (!body) return err.code;
     fr_status st = fr_api_parse_value(&r, FR_API_ANY, body, &usual, &err);
-    if (!st) st = fr_api_encode(&r, &model, &err);
+    if (!st) st = fr_api_encode(&r, &watched, &err);
     fr_api_close(&r);
     return st;
 }
@@ -126,11 +96,22 @@ static void every_question_may_be_the_last(void **state) {
     }
 }
 
-// Tokens are made by the tokenizer, which asks for every word.
+// What is encoded, of a model with room for so many tokens.
+static fr_status encode(fr_api_request *r, const char *json, size_t n, int n_ctx,
+                        const fr_watch *watch) {
+    const fr_api_defaults usual = fr_api_usual(1);
+    fr_api_model small = model;
+    small.n_ctx = n_ctx;
+    small.watch = watch;
+    if (fr_api_parse(r, FR_API_ANY, json, n, &usual, &err)) fail_msg("%.80s: %s", json, err.text);
+    return fr_api_encode(r, &small, &err);
+}
+
+// The tokenizer would ask once for every word.
 static void what_cannot_fit_is_not_tokenized(void **state) {
     static const struct {
         const char *head, *part, *tail;
-        int least_asked; // of the JSON, the template
+        int most; // questions, of the JSON and the template
     } refused[] = {
         {"{\"prompt\":\"", "hello world ", "\"}", 0},
         {"{\"prompt\":[65,\"", "hello world ", "\"]}", 0},
@@ -140,42 +121,43 @@ static void what_cannot_fit_is_not_tokenized(void **state) {
          "hello world ", "\"}]}]}", 30},
     };
     (void)state;
-    const fr_api_defaults usual = fr_api_usual(1);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         enum { WORDS = 20000, CTX = 100 };
         asked all = {.most = INT_MAX};
         const fr_watch watch = ASKED(&all);
-        const fr_api_model model = {.tokenizer = tokenizer,
-                                    .chat = &chat,
-                                    .n_vocab = fr_tokenizer_size(tokenizer),
-                                    .n_ctx = CTX,
-                                    .watch = &watch};
         fr_api_request r;
         fr_buffer text = repeated(refused[i].head, refused[i].part, WORDS, refused[i].tail);
-        assert_int_equal(fr_api_parse(&r, FR_API_ANY, text.data, text.n, &usual, &err), FR_OK);
-        assert_int_equal(fr_api_encode(&r, &model, &err), FR_ECONTEXT);
+        assert_int_equal(encode(&r, text.data, text.n, CTX, &watch), FR_ECONTEXT);
         assert_true(r.fewest >= WORDS * strlen(refused[i].part) / fr_token_longest(tokenizer));
         assert_true(r.fewest < text.n);
         assert_non_null(strstr(err.text, "found at least "));
-        if (all.n > refused[i].least_asked) fail_msg("case %zu: asked %d times", i, all.n);
+        if (all.n > refused[i].most) fail_msg("case %zu: asked %d times", i, all.n);
         fr_api_close(&r);
         fr_buffer_free(&text);
     }
 }
 
-// What may just fit is read, and so are ids, which are soon counted.
+// A long list is looked at, and asked about, even if it cannot fit.
+static void a_list_that_cannot_fit_can_be_left(void **state) {
+    (void)state;
+    fr_api_request r;
+    fr_buffer text = repeated("{\"prompt\":[65,", "\"a\"", 20000, "]}");
+    asked some = {.most = 2};
+    const fr_watch watch = ASKED(&some);
+    assert_int_equal(encode(&r, text.data, text.n, 100, &watch), FR_EINTR);
+    assert_int_equal(some.n, 3);
+    fr_api_close(&r);
+    fr_buffer_free(&text);
+}
+
+// Ids may be too many: they take little time.
 static void what_may_fit_is_read(void **state) {
     (void)state;
-    const fr_api_defaults usual = fr_api_usual(1);
-    fr_api_model model = {
-        .tokenizer = tokenizer, .chat = &chat, .n_vocab = fr_tokenizer_size(tokenizer), .n_ctx = 5};
     static const char *const taken[] = {"{\"prompt\":[65,65,65,65,65,65,65,65]}",
                                         "{\"prompt\":\"a\"}"};
     fr_api_request r;
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-        assert_int_equal(fr_api_parse(&r, FR_API_ANY, taken[i], strlen(taken[i]), &usual, &err),
-                         FR_OK);
-        if (fr_api_encode(&r, &model, &err)) fail_msg("%s: %s", taken[i], err.text);
+        if (encode(&r, taken[i], strlen(taken[i]), 5, NULL)) fail_msg("%s: %s", taken[i], err.text);
         fr_api_close(&r);
     }
 }
@@ -183,6 +165,7 @@ static void what_may_fit_is_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_question_may_be_the_last),
                                        cmocka_unit_test(what_cannot_fit_is_not_tokenized),
+                                       cmocka_unit_test(a_list_that_cannot_fit_can_be_left),
                                        cmocka_unit_test(what_may_fit_is_read)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, open_world, close_world);
 }

@@ -38,20 +38,15 @@ static fr_status read_messages(json_t *root, const json_t *body, const fr_watch 
 
 static fr_status add_tool(json_t *tools, const json_t *tool, size_t i, fr_error *err) {
     const json_t *type = fr_api_member(tool, "type"), *name = fr_api_member(tool, "name");
-    bool known = false;
     const bool custom = !type || fr_api_is(type, "custom");
-    if (custom || fr_json_is_text(name)) {
-        if (!fr_json_is_text(name))
-            return fr_api_wrong(err, name, "a string", "tools[%zu].name", i);
-        const fr_status st =
-            custom ? fr_api_add_tool(tools, name, json_object_get(tool, "description"),
-                                     json_object_get(tool, "input_schema"), err)
-                   : fr_api_add_client_tool(tools, type, name, &known, err);
-        if (st || custom || known) return st;
-    }
-    return fr_api_wrong(err, type,
-                        "custom, or a dated bash_, text_editor_ or memory_: tools are the client's",
-                        "tools[%zu].type", i);
+    if (!custom && !fr_api_is_client_tool(type))
+        return fr_api_wrong(
+            err, type, "custom, or a dated bash_, text_editor_ or memory_: tools are the client's",
+            "tools[%zu].type", i);
+    if (!fr_json_is_text(name)) return fr_api_wrong(err, name, "a string", "tools[%zu].name", i);
+    if (!custom) return fr_api_add_client_tool(tools, type, name, err);
+    return fr_api_add_tool(tools, name, json_object_get(tool, "description"),
+                           json_object_get(tool, "input_schema"), err);
 }
 
 static fr_status read_tools(json_t *root, const json_t *body, fr_error *err) {
@@ -91,7 +86,7 @@ static fr_status read_thinking(json_t *root, const json_t *body, fr_error *err) 
                                err);
 }
 
-// How much is to be thought, which templates know by another name.
+// Templates know the effort by another name.
 static fr_status read_effort(json_t *root, const json_t *body, fr_error *err) {
     const json_t *effort = fr_api_member(fr_api_member(body, "output_config"), "effort");
     if (!effort || fr_api_member(body, "reasoning_effort")) return FR_OK;
@@ -113,7 +108,7 @@ static fr_status read_all(json_t *root, const json_t *body, const fr_watch *watc
     return st;
 }
 
-// Messages are counted otherwise: the system's is one more, those of results are others.
+// Messages have other numbers here: the system's is one more, and results become messages.
 const fr_api_own_name fr_api_own_of_anthropic[] = {{"messages", "messages", true},
                                                    {"stop", "stop_sequences", false},
                                                    {"user", "metadata.user_id", false},

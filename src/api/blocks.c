@@ -1,5 +1,5 @@
 // blocks.c — Anthropic's messages as those of a chat. A message of blocks becomes one of text parts,
-// thinking and calls; what tools gave goes before it, as messages of its own.
+// thinking and calls. Results of tools in it become messages of their own, in front of it.
 #include "api/translate.h"
 #include "api/value.h"
 #include <string.h>
@@ -8,11 +8,11 @@ typedef struct reader {
     const json_t *given;
     json_t *messages;
     const json_t *role; // of the message at hand
-    json_t *at;         // ... what it is made into, not in the list yet; owned
+    json_t *at;         // the message that it becomes, which is not in the list yet; owned
     const fr_watch *watch;
     fr_error *err;
-    size_t message, block; // at hand
-    size_t last_text;      // the last block of the message that is a text; 0: none but the first
+    size_t message, block; // numbers of those at hand
+    size_t last_text;      // number of the message's last block of text; 0: the first one, or none
 } reader;
 
 // ---------------------------------------------------------------- the message at hand
@@ -22,7 +22,7 @@ static fr_status begin(reader *r) {
     return r->at ? FR_OK : fr_fail(r->err, FR_ENOMEM, "no memory for the messages");
 }
 
-// Lists it if it says anything, or if nothing else stands for the message.
+// Adds the message at hand to the list if it says anything, or `alone`: nothing else stands for it.
 static fr_status finish(reader *r, bool alone) {
     fr_status st = FR_OK;
     const bool says = json_object_size(r->at) > 1;
@@ -36,7 +36,7 @@ static fr_status finish(reader *r, bool alone) {
     return st;
 }
 
-// A member of the block at hand that has to be a string; NULL: it is none, which was said.
+// A member of the block at hand that has to be a string. NULL: FR_EARG, in r->err.
 static const json_t *text_member(const reader *r, const json_t *block, const char *name) {
     const json_t *value = fr_api_member(block, name);
     if (fr_json_is_text(value)) return value;
@@ -83,7 +83,7 @@ static fr_status add_lines(fr_buffer *text, const json_t *blocks, bool *all, fr_
     return st;
 }
 
-// The text of a document or of what was found; *all: there is no more in it than text.
+// The text of a document or of a search result. *all: it has nothing but text.
 static fr_status add_document(fr_buffer *text, const json_t *block, bool *all, fr_error *err) {
     const json_t *type = fr_api_member(block, "type"), *source = fr_api_member(block, "source");
     const json_t *inner = fr_api_member(source, "content");
@@ -102,8 +102,8 @@ static fr_status add_document(fr_buffer *text, const json_t *block, bool *all, f
     return fr_json_is_text(inner) ? add_line(text, inner, err) : add_lines(text, inner, all, err);
 }
 
-// What a block of any kind says, as a text; NULL and FR_OK: it is no text.
-static fr_status told(const reader *r, const json_t *block, json_t **out) {
+// A block of any kind as a text. NULL and FR_OK: it is no text.
+static fr_status text_of(const reader *r, const json_t *block, json_t **out) {
     const json_t *type = fr_api_member(block, "type"), *tool = fr_api_member(block, "tool_name");
     fr_buffer text = {0};
     bool all = false;
@@ -127,14 +127,14 @@ static fr_status told(const reader *r, const json_t *block, json_t **out) {
 
 // ---------------------------------------------------------------- results
 
-// Somebody has gone on after the result at hand.
+// Whether a text or another message follows the result at hand.
 static bool is_followed(const reader *r) {
     return r->message + 1 < json_array_size(r->given) || r->block < r->last_text;
 }
 
 static fr_status add_given_part(const reader *r, const json_t *block, size_t i, json_t *result) {
     json_t *text;
-    fr_status st = told(r, block, &text);
+    fr_status st = text_of(r, block, &text);
     if (st) return st;
     if (text) {
         st = fr_api_add_part(result, text, r->err);
@@ -142,14 +142,15 @@ static fr_status add_given_part(const reader *r, const json_t *block, size_t i, 
         return st;
     }
     if (is_followed(r))
-        return fr_api_append(json_object_get(result, "content"), fr_api_told_part(block), r->err);
+        return fr_api_append(json_object_get(result, "content"), fr_api_left_out_part(block),
+                             r->err);
     const char *type = fr_api_text(fr_api_member(block, "type"));
     return fr_fail(r->err, FR_EARG,
                    "messages[%zu].content[%zu].content[%zu]: only text is read here, found %.40s",
                    r->message, r->block, i, type ? type : "something else");
 }
 
-// What a tool gave: nothing, a text, or a list of blocks.
+// The content of a result: nothing, a text, or a list of blocks.
 static fr_status add_given(const reader *r, const json_t *content, json_t *result) {
     fr_status st;
     if (!content || fr_json_is_text(content))
@@ -174,8 +175,8 @@ static fr_status add_result(const reader *r, const json_t *block) {
     return st ? st : add_given(r, fr_api_member(block, "content"), result);
 }
 
-// What a tool gave that Anthropic ran: in the assistant's own message, after its call, in forms of
-// its own, which are told as JSON.
+// The result of a tool that Anthropic ran. It stands in the assistant's own message, after its call, and
+// has a form of its own, which becomes JSON.
 static fr_status add_own_result(reader *r, const json_t *block) {
     const json_t *id = text_member(r, block, "tool_use_id"),
                  *content = fr_api_member(block, "content");
@@ -202,7 +203,7 @@ static bool ends_in(const json_t *type, const char *end) {
 
 static fr_status add_text(const reader *r, const json_t *block) {
     json_t *text;
-    fr_status st = told(r, block, &text);
+    fr_status st = text_of(r, block, &text);
     if (st) return st;
     if (!text && fr_api_is(fr_api_member(block, "type"), "text"))
         return text_member(r, block, "text") ? FR_OK : FR_EARG;
@@ -221,7 +222,7 @@ static fr_status add_block(reader *r, const json_t *block) {
     if (fr_api_is(r->role, "system")) return add_text(r, block);
     if (fr_api_is(type, "tool_use")) return add_use(r, block);
     if (fr_api_is(type, "tool_result")) return add_result(r, block);
-    if (fr_api_is(type, "redacted_thinking")) return FR_OK; // nobody here can read it
+    if (fr_api_is(type, "redacted_thinking")) return FR_OK; // it is encrypted
     if (assistant && (fr_api_is(type, "server_tool_use") || fr_api_is(type, "mcp_tool_use")))
         return add_use(r, block);
     if (assistant && ends_in(type, "_tool_result")) return add_own_result(r, block);
@@ -250,7 +251,7 @@ static fr_status add_message(reader *r, const json_t *given) {
     for (r->block = 0; r->block < json_array_size(content) && !st; r->block++)
         if (!(st = fr_api_go_on(r->watch, r->block, r->err)))
             st = add_block(r, json_array_get(content, r->block));
-    // One of results alone is none itself.
+    // A message of results alone adds no other message.
     if (!st) st = finish(r, !json_array_size(content) && json_array_size(r->messages) == before);
     return st;
 }

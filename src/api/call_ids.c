@@ -34,10 +34,10 @@ fr_api_call_id fr_api_new_call_id(const char *tag, int choice, int i) {
 // ---------------------------------------------------------------- of a conversation
 
 typedef struct ids {
-    json_t *given;   // what each is called here; owned
-    json_t *taken;   // ids that are in use; owned
-    json_t *waiting; // of the last calls, for results without one; owned
-    size_t answered; // of these
+    json_t *given;   // the new id of each foreign one; owned
+    json_t *taken;   // keys: ids in use; owned
+    json_t *waiting; // ids of the last message's calls, for results without one; owned
+    size_t answered; // results since then
     bool foreign;
     fr_error *err;
 } ids;
@@ -58,7 +58,7 @@ static fr_status take(const ids *m, const char *id) {
     return json_object_set_new(m->taken, id, json_true()) ? no_memory(m) : FR_OK;
 }
 
-// Those that stay are known first: no other becomes one of them.
+// The ids that stay are collected first, so that no other one becomes the same.
 static fr_status take_fine(const ids *m, const json_t *messages) {
     fr_status st = FR_OK;
     for (size_t i = 0; i < json_array_size(messages) && !st; i++) {
@@ -74,7 +74,7 @@ static fr_status take_fine(const ids *m, const json_t *messages) {
     return st;
 }
 
-// One that is not in use yet, made of a text. NULL: no memory, which was said.
+// An id that is not in use yet, made from a text. NULL: FR_ENOMEM, in m->err.
 static json_t *made_of(const ids *m, const char *text, size_t n) {
     fr_api_call_id id;
     uint64_t salt = 0;
@@ -92,7 +92,7 @@ static json_t *of_place(const ids *m, size_t message, size_t call) {
     return made_of(m, place, (size_t)n);
 }
 
-// A new reference. NULL: no memory, which was said.
+// The id that replaces `id`, as a new reference. NULL: FR_ENOMEM, in m->err.
 static json_t *mapped(const ids *m, json_t *id) {
     const char *text = json_string_value(id);
     const size_t n = json_string_length(id);
@@ -108,7 +108,7 @@ static json_t *mapped(const ids *m, json_t *id) {
     return made;
 }
 
-// The id of what is at a place, which is new; its own may be missing. NULL: no memory.
+// A new reference to the id of what is at a place; `own` may be missing. NULL: FR_ENOMEM, in m->err.
 static json_t *id_for(const ids *m, json_t *own, size_t message, size_t call) {
     if (fr_json_is_text(own) && json_string_length(own)) return mapped(m, own);
     return of_place(m, message, call);
@@ -126,9 +126,8 @@ static fr_status map_calls(ids *m, json_t *message, size_t at) {
     json_array_clear(m->waiting);
     m->answered = 0;
     for (size_t k = 0; k < json_array_size(calls) && !st; k++) {
-        json_t *call = json_copy(json_array_get(calls, k));
-        st = fr_api_append(own, call, m->err);
-        if (st || !json_is_object(call)) continue;
+        json_t *call = fr_json_copy(json_array_get(calls, k));
+        if ((st = fr_api_append(own, call, m->err))) break;
         json_t *id = id_for(m, json_object_get(call, "id"), at, k);
         st = set_id(m, call, "id", id);
         if (!st) st = fr_api_append(m->waiting, json_incref(id), m->err);
@@ -148,7 +147,7 @@ static fr_status map_message(ids *m, json_t *list, json_t *given, size_t at) {
     const bool calls = json_array_size(fr_api_member(given, "tool_calls"));
     const bool result = fr_api_is(fr_api_member(given, "role"), "tool");
     if (!calls && !result) return fr_api_append(list, json_incref(given), m->err);
-    json_t *message = json_copy(given);
+    json_t *message = fr_json_copy(given);
     fr_status st = fr_api_append(list, message, m->err);
     if (!st && calls) st = map_calls(m, message, at);
     if (!st && result) st = map_result(m, message, at);

@@ -8,14 +8,14 @@ typedef struct fr_api_call_id {
     char text[FR_API_ID_LETTERS + 1];
 } fr_api_call_id;
 
-// Of call i (below 62) of a choice of the answer with that tag (NULL: none): within one choice all
-// differ.
+// The id of call i (below 62) of a choice. `tag` names the answer; NULL: it has no name. Within a choice
+// all ids differ.
 fr_api_call_id fr_api_new_call_id(const char *tag, int choice, int i);
 
-// Gives calls and results of a conversation ids of this kind: equal ones stay equal, different ones
-// different, and those that are of this kind stay. A missing one is made of its place; a result
-// without is that of the next call. `foreign` false: only what is missing is made. The same
-// beginning of a conversation gets the same ids, whatever follows. FR_ENOMEM.
+// Gives the calls and results of a conversation ids of this kind. Equal ids stay equal, different ones
+// stay different, and an id of this kind stays as it is. A missing one is made from its place; a result
+// without an id has that of the next call. `foreign` false: only missing ids are made. The same beginning
+// of a conversation gets the same ids, whatever follows. FR_ENOMEM.
 fr_status fr_api_map_call_ids(json_t *root, bool foreign, fr_error *err);
 
 #endif

@@ -13,9 +13,9 @@ fr_status fr_api_refuse(const fr_api_request *r, fr_error *err);
 fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err); // [bias.c]
 fr_status fr_api_read_stop_tokens(fr_api_request *r, const fr_api_model *model,
                                   fr_error *err); // [stop_tokens.c]
-// Appends the text of message number `at`; `between` stands between its parts. FR_EARG: it is not
-// what was `expected`; FR_ENOMEM.  [messages.c]
-fr_status fr_api_add_content(fr_buffer *text, const json_t *message, size_t at, const char *between,
-                             const char *expected, fr_error *err);
+// Appends the text of a checked message (fr_api_fit_names); `between` stands between its parts.
+// FR_ENOMEM.  [messages.c]
+fr_status fr_api_add_content(fr_buffer *text, const json_t *message, const char *between,
+                             fr_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 // fit_calls.c — messages with calls for templates that take one call in a message, or no text beside
-// it: such a message becomes several, each call with its result after it.
+// it. Such a message becomes several, and each call's result stands after it.
 #include "api/call_ids.h"
 #include "api/fit.h"
 #include "api/translate.h"
@@ -32,25 +32,25 @@ static fr_status add_call(const fitter *f, json_t *call) {
 
 // The message without its calls, or with one of them.
 static fr_status add_with(const fitter *f, json_t *message, json_t *call) {
-    json_t *own = json_copy(message);
+    json_t *own = fr_json_copy(message);
     const fr_status st = fr_api_append(f->list, own, f->err);
     if (st) return st;
     json_object_del(own, "tool_calls");
     return call ? fr_api_set(own, "tool_calls", json_pack("[O]", call), f->err) : FR_OK;
 }
 
-typedef struct results { // those that stand after a message with calls
-    size_t from, n;
-    json_t *by_id; // numbers from 0, of the first of each id
-    bool *told;
+typedef struct results { // those after a message with calls
+    size_t from, n;      // messages[from, from + n)
+    json_t *by_id;       // for each id the number of the first result, from 0
+    bool *added;         // [n]
 } results;
 
 static fr_status find_results(const fitter *f, size_t from, results *r) {
     *r = (results){.from = from, .by_id = json_object()};
     while (is_tool(json_array_get(f->messages, from + r->n)))
         r->n++;
-    r->told = calloc(r->n + 1, sizeof *r->told);
-    bool bad = !r->by_id || !r->told;
+    r->added = calloc(r->n + 1, sizeof *r->added);
+    bool bad = !r->by_id || !r->added;
     for (size_t i = r->n; i-- > 0 && !bad;) {
         const json_t *id = fr_api_member(json_array_get(f->messages, from + i), "tool_call_id");
         if (fr_json_is_text(id))
@@ -61,12 +61,12 @@ static fr_status find_results(const fitter *f, size_t from, results *r) {
 }
 
 static fr_status add_result(const fitter *f, results *r, size_t i) {
-    if (i >= r->n || r->told[i]) return FR_OK;
-    r->told[i] = true;
+    if (i >= r->n || r->added[i]) return FR_OK;
+    r->added[i] = true;
     return fr_api_append(f->list, json_incref(json_array_get(f->messages, r->from + i)), f->err);
 }
 
-// What call number k gave: by its id, or, where it has none, the one at its place.
+// The result of call number k: the one of its id, or, where it has none, the one at its place.
 static fr_status add_result_of(const fitter *f, results *r, const json_t *call, size_t k) {
     const json_t *id = fr_api_member(call, "id"), *found;
     if (!fr_json_is_text(id)) return add_result(f, r, k);
@@ -74,7 +74,7 @@ static fr_status add_result_of(const fitter *f, results *r, const json_t *call, 
     return found ? add_result(f, r, (size_t)json_integer_value(found)) : FR_OK;
 }
 
-// One call a message, and its result after it; *next: the message after all of these.
+// A message for each call, and its result after it. *next: the message after all of these.
 static fr_status add_split(const fitter *f, json_t *message, size_t at, size_t *next) {
     const json_t *calls = fr_api_member(message, "tool_calls");
     const bool apart = f->lacks & FR_LACKS_TEXT_BESIDE_CALLS && says_something(message);
@@ -90,10 +90,11 @@ static fr_status add_split(const fitter *f, json_t *message, size_t at, size_t *
         st = add_result(f, &r, i);
     *next = at + 1 + r.n;
     json_decref(r.by_id);
-    free(r.told);
+    free(r.added);
     return st;
 }
 
+// The text first, then a message with all calls.
 static fr_status add_apart(const fitter *f, json_t *message) {
     const fr_status st = add_with(f, message, NULL);
     return st ? st

@@ -1,5 +1,5 @@
-// fit_turns.c — who speaks after whom. What a template does not take where it stands becomes part of
-// the turn beside it: a system's text of the user's, a turn of the one before of the same role.
+// fit_turns.c — the order of roles. A message that the template does not take where it stands joins the
+// turn beside it: a system's text the user's turn, a turn the one of the same role before it.
 #include "api/fields.h"
 #include "api/fit.h"
 #include "api/translate.h"
@@ -8,19 +8,19 @@
 
 typedef enum speaker { SYSTEM, USER, ASSISTANT, RESULT, OTHER } speaker;
 
-typedef struct turn { // at hand, not in the list yet
+typedef struct turn { // the last one, which is not in the list yet
     json_t *message;  // owned; NULL: none
     speaker speaker;
     bool system;             // all of it was a system's message
-    bool joined;             // of several, whose text is:
-    fr_buffer text, thought; // ... content and thinking
+    bool joined;             // it is made of several messages
+    fr_buffer text, thought; // ... and these are its content and its thinking
 } turn;
 
 typedef struct fitter {
     json_t *list;
     turn at;
     unsigned lacks;
-    bool begun; // somebody else than a system has spoken
+    bool begun; // there was a message of another role than the system's
     fr_error *err;
 } fitter;
 
@@ -36,7 +36,7 @@ static bool has_calls(const json_t *message) {
     return json_array_size(fr_api_member(message, "tool_calls"));
 }
 
-// ---------------------------------------------------------------- the turn at hand
+// ---------------------------------------------------------------- the last turn
 
 static json_t *text_of(const fr_buffer *text) {
     return json_stringn(text->data ? text->data : "", text->n);
@@ -66,23 +66,25 @@ static fr_status begin(fitter *f, json_t *message, speaker by, bool system) {
     at->system = system;
     at->joined = false;
     at->text.n = at->thought.n = 0;
-    at->message = system ? json_copy(message) : json_incref(message);
+    at->message = system ? fr_json_copy(message) : json_incref(message);
     return system ? fr_api_set(at->message, "role", json_string("user"), f->err) : FR_OK;
 }
 
-// Appends what a message says and thought, with blank lines between.
+// Appends a text, after a blank line if it is not the first.
+static fr_status add_paragraph(fr_buffer *to, const char *text, size_t n, fr_error *err) {
+    if (!n) return FR_OK;
+    const fr_status st = to->n ? fr_buffer_add(to, "\n\n", 2, err) : FR_OK;
+    return st ? st : fr_buffer_add(to, text, n, err);
+}
+
 static fr_status add_texts(fitter *f, const json_t *message) {
     const json_t *thought = fr_api_member(message, "reasoning_content");
     turn *at = &f->at;
     fr_buffer said = {0};
-    fr_status st = fr_api_add_content(&said, message, 0, "\n",
-                                      "a string, null or a list of text parts", f->err);
-    if (!st && said.n && at->text.n) st = fr_buffer_add(&at->text, "\n\n", 2, f->err);
-    if (!st && said.n) st = fr_buffer_add(&at->text, said.data, said.n, f->err);
-    if (!st && json_string_length(thought) && at->thought.n)
-        st = fr_buffer_add(&at->thought, "\n\n", 2, f->err);
-    if (!st && json_string_length(thought))
-        st = fr_buffer_add(&at->thought, json_string_value(thought), json_string_length(thought),
+    fr_status st = fr_api_add_content(&said, message, "\n", f->err);
+    if (!st) st = add_paragraph(&at->text, said.data, said.n, f->err);
+    if (!st)
+        st = add_paragraph(&at->thought, json_string_value(thought), json_string_length(thought),
                            f->err);
     fr_buffer_free(&said);
     return st;
@@ -90,14 +92,15 @@ static fr_status add_texts(fitter *f, const json_t *message) {
 
 static fr_status begin_joining(fitter *f) {
     turn *at = &f->at;
-    json_t *own = json_copy(at->message), *calls = json_object_get(at->message, "tool_calls");
+    json_t *own = fr_json_copy(at->message), *calls = json_object_get(at->message, "tool_calls");
     if (!own) return fr_fail(f->err, FR_ENOMEM, "messages: no memory");
     json_incref(calls);
     json_decref(at->message);
     at->message = own;
     at->joined = true;
     fr_status st = add_texts(f, own);
-    if (!st && json_is_array(calls)) st = fr_api_set(own, "tool_calls", json_copy(calls), f->err);
+    if (!st && json_is_array(calls))
+        st = fr_api_set(own, "tool_calls", fr_json_copy(calls), f->err);
     json_decref(calls);
     return st;
 }
@@ -110,12 +113,13 @@ static fr_status join(fitter *f, const json_t *message, bool system) {
     if (!st) st = add_texts(f, message);
     if (st || !json_array_size(calls)) return st;
     json_t *own = json_object_get(at->message, "tool_calls");
-    if (!json_is_array(own)) return fr_api_set(at->message, "tool_calls", json_copy(calls), f->err);
+    if (!json_is_array(own))
+        return fr_api_set(at->message, "tool_calls", fr_json_copy(calls), f->err);
     return json_array_extend(own, calls) ? fr_fail(f->err, FR_ENOMEM, "messages: no memory")
                                          : FR_OK;
 }
 
-// ---------------------------------------------------------------- who joins whom
+// ---------------------------------------------------------------- joining
 
 static bool joins_assistant(const fitter *f, const json_t *message) {
     const bool mine = has_calls(message), before = has_calls(f->at.message);
@@ -134,7 +138,7 @@ static bool joins(const fitter *f, const json_t *message, speaker by, bool syste
     return at->speaker == USER && (system || at->system || f->lacks & FR_LACKS_USERS);
 }
 
-// A message that neither says nor thinks anything, and calls nothing.
+// A message without text, thinking and calls.
 static bool is_empty(const json_t *message) {
     const json_t *content = fr_api_member(message, "content");
     const size_t said =
@@ -143,7 +147,7 @@ static bool is_empty(const json_t *message) {
            !json_string_length(fr_api_member(message, "reasoning_content"));
 }
 
-// A message as one of the speaker's; `system`: as a user's, though it is a system's.
+// Adds a message as one of `by`; `system`: it is a system's, and by is USER.
 static fr_status push(fitter *f, json_t *message, speaker by, bool system) {
     fr_status st = FR_OK;
     if (by == ASSISTANT && f->lacks & FR_LACKS_EMPTY_ASSISTANT && is_empty(message)) return FR_OK;
@@ -160,13 +164,14 @@ static fr_status push(fitter *f, json_t *message, speaker by, bool system) {
 
 // ---------------------------------------------------------------- systems
 
-typedef struct order { // of the messages
-    size_t n, front;   // so many systems stand in front
-    size_t last_user;  // where the last turn of the user's begins; n: there is none
+typedef struct order {
+    size_t n;         // messages
+    size_t front;     // systems in front of all others
+    size_t last_user; // where the last turn of the user's begins; n: there is none
     bool ends_with_user;
 } order;
 
-// Whose turn a message is part of, after one of the speaker's `before`.
+// The speaker of the turn that a message becomes part of, after a message of `before`.
 static speaker turn_of(const json_t *message, speaker before, unsigned lacks) {
     const speaker by = speaker_of(message);
     const bool user = by == USER || (by == SYSTEM && lacks & FR_LACKS_LATER_SYSTEM);
@@ -191,8 +196,8 @@ static order order_of(const json_t *messages, unsigned lacks) {
     return o;
 }
 
-// Where the systems in front are told: 0 where they stand, n as the user's there, else with the
-// user's message of that number.
+// Where the text of the systems in front goes. 0: it stays. n: it stays, as the user's. Else into the
+// turn of the user's that begins at that message.
 static size_t place_of_front(const order *o, unsigned lacks) {
     const bool alone = o->last_user == o->n;
     if (lacks & FR_LACKS_SYSTEM || (alone && lacks & FR_LACKS_SYSTEM_ALONE)) return o->n;
@@ -204,7 +209,7 @@ static fr_status push_system(fitter *f, const order *o, size_t front, json_t *me
     const bool later = i >= o->front;
     const bool as_user =
         later ? f->lacks & (FR_LACKS_SYSTEM | FR_LACKS_LATER_SYSTEM) : front == o->n;
-    if (!later && front && !as_user) return FR_OK; // is told with the user's message
+    if (!later && front && !as_user) return FR_OK; // it comes with the user's turn
     return push(f, message, as_user ? USER : SYSTEM, as_user);
 }
 

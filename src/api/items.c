@@ -1,5 +1,5 @@
-// items.c — the items of OpenAI's responses as messages of a chat. What an assistant gave in items
-// that follow each other (thinking, text, calls) becomes one message again.
+// items.c — the items of OpenAI's responses as messages of a chat. Items of the assistant that follow
+// each other (thinking, text, calls) become one message.
 #include "api/translate.h"
 #include "api/value.h"
 #include <string.h>
@@ -8,8 +8,8 @@ typedef struct reader {
     json_t *messages;
     const fr_watch *watch;
     fr_error *err;
-    size_t item;     // at hand
-    size_t answered; // from here on there are results alone: nobody has gone on after them
+    size_t item;    // the number of the one at hand
+    size_t results; // where the results begin that no other item follows
 } reader;
 
 static const json_t *text_member(const reader *r, const json_t *item, const char *name) {
@@ -19,8 +19,7 @@ static const json_t *text_member(const reader *r, const json_t *item, const char
     return NULL;
 }
 
-// The assistant's message that the last items made up; a new one after any other. NULL: no memory,
-// which was said.
+// The last message if it is the assistant's, else a new one. NULL: FR_ENOMEM, in r->err.
 static json_t *assistant(const reader *r) {
     const size_t n = json_array_size(r->messages);
     json_t *last = json_array_get(r->messages, n ? n - 1 : 0);
@@ -110,46 +109,54 @@ static fr_status add_call(const reader *r, const json_t *item) {
     return add_call_of(r, item, name, json_incref((json_t *)(uintptr_t)arguments));
 }
 
-// A JSON text of an object, which is taken. NULL: no memory, which was said.
-static json_t *dumped(const reader *r, json_t *object) {
+// The value as JSON, in a string. FR_EARG: it is nested too deep; FR_ENOMEM.
+static fr_status dump(const reader *r, const json_t *value, json_t **out) {
     fr_buffer text = {0};
-    json_t *out = NULL;
-    if (!object)
-        fr_fail(r->err, FR_ENOMEM, "no memory for the messages");
-    else if (!fr_json_dump(&text, object, r->err))
-        out = json_stringn(text.data, text.n);
+    fr_status st = fr_json_dump(&text, value, r->err);
+    *out = st ? NULL : json_stringn(text.data, text.n);
+    if (!st && !*out) st = fr_fail(r->err, FR_ENOMEM, "no memory for the messages");
     fr_buffer_free(&text);
-    json_decref(object);
-    return out;
+    return st;
 }
 
 // {"input": TEXT}, as such a tool is offered.
 static fr_status add_custom_call(const reader *r, const json_t *item) {
     const json_t *name = text_member(r, item, "name"),
                  *input = name ? text_member(r, item, "input") : NULL;
-    json_t *arguments = input ? dumped(r, json_pack("{s:O}", "input", input)) : NULL;
-    return arguments ? add_call_of(r, item, name, arguments) : r->err->code;
+    if (!input) return FR_EARG;
+    json_t *object = json_pack("{s:O}", "input", input), *arguments;
+    fr_status st = object ? dump(r, object, &arguments)
+                          : fr_fail(r->err, FR_ENOMEM, "no memory for the messages");
+    json_decref(object);
+    return st ? st : add_call_of(r, item, name, arguments);
 }
 
-// A call of a tool that has a kind of item to itself, by the name of that kind.
-static fr_status add_own_call(const reader *r, const json_t *item, const char *type,
-                              const char *member) {
-    const json_t *given = fr_api_member(item, member);
-    json_t *name = json_stringn(type, strlen(type) - strlen("_call")),
-           *arguments = dumped(r, json_is_object(given) ? json_copy((json_t *)(uintptr_t)given)
-                                                        : json_object());
-    const fr_status st = arguments && name ? add_call_of(r, item, name, arguments) : r->err->code;
+// A call of a tool that has a kind of item to itself. The tool has the name of that kind.
+static fr_status add_own_call(const reader *r, const json_t *item, const char *member) {
+    const json_t *type = fr_api_member(item, "type"), *given = fr_api_member(item, member);
+    json_t *name =
+        json_stringn(json_string_value(type), json_string_length(type) - strlen("_call"));
+    json_t *arguments = json_string("{}");
+    fr_status st =
+        name && arguments ? FR_OK : fr_fail(r->err, FR_ENOMEM, "no memory for the messages");
+    if (!st && json_is_object(given)) {
+        json_decref(arguments);
+        st = dump(r, given, &arguments);
+    }
+    if (!st) st = add_call_of(r, item, name, json_incref(arguments));
+    json_decref(arguments);
     json_decref(name);
     return st;
 }
 
-// ---------------------------------------------------------------- what tools gave
+// ---------------------------------------------------------------- results
 
 static fr_status add_output_part(const reader *r, const json_t *part, size_t i, json_t *message) {
     const json_t *text = text_of(part);
     if (text) return fr_api_add_part(message, text, r->err);
-    if (r->item < r->answered)
-        return fr_api_append(json_object_get(message, "content"), fr_api_told_part(part), r->err);
+    if (r->item < r->results)
+        return fr_api_append(json_object_get(message, "content"), fr_api_left_out_part(part),
+                             r->err);
     const char *type = fr_api_text(fr_api_member(part, "type"));
     return fr_fail(r->err, FR_EARG, "input[%zu].output[%zu]: only text is read here, found %.40s",
                    r->item, i, type ? type : "something else");
@@ -179,9 +186,10 @@ static fr_status add_output(const reader *r, const json_t *item) {
     if (fr_api_is(fr_api_member(item, "type"), "function_call_output") || !output)
         return fr_api_wrong(r->err, output, "a string or a list of texts", "input[%zu].output",
                             r->item);
-    // Of a shell: a list of what commands gave, in a form of its own.
-    json_t *told = dumped(r, json_copy((json_t *)(uintptr_t)output));
-    return told ? fr_api_set(message, "content", told, r->err) : r->err->code;
+    // A shell's output is a list of another form.
+    json_t *text;
+    st = dump(r, output, &text);
+    return st ? st : fr_api_set(message, "content", text, r->err);
 }
 
 // ---------------------------------------------------------------- items
@@ -194,15 +202,15 @@ static fr_status skip(const reader *r, const json_t *item) {
 }
 
 static fr_status add_shell(const reader *r, const json_t *item) {
-    return add_own_call(r, item, json_string_value(fr_api_member(item, "type")), "action");
+    return add_own_call(r, item, "action");
 }
 
 static fr_status add_patch(const reader *r, const json_t *item) {
-    return add_own_call(r, item, json_string_value(fr_api_member(item, "type")), "operation");
+    return add_own_call(r, item, "operation");
 }
 
-// What OpenAI's own tools did is told by the message after it; tools that items bring are read
-// beside the body's.
+// Items of tools that OpenAI runs are skipped: the message after them says what they found. Items that
+// bring tools are read with the body's own (response_tools.c).
 static const struct {
     const char *type;
     item_fn *add;
@@ -247,10 +255,10 @@ static bool is_output(const json_t *item) {
 fr_status fr_api_read_items(const json_t *input, json_t *messages, const fr_watch *watch,
                             fr_error *err) {
     reader r = {
-        .messages = messages, .watch = watch, .err = err, .answered = json_array_size(input)};
+        .messages = messages, .watch = watch, .err = err, .results = json_array_size(input)};
     fr_status st = FR_OK;
-    while (r.answered && is_output(json_array_get(input, r.answered - 1)))
-        r.answered--;
+    while (r.results && is_output(json_array_get(input, r.results - 1)))
+        r.results--;
     for (; r.item < json_array_size(input) && !st; r.item++)
         if (!(st = fr_api_go_on(watch, r.item, err)))
             st = add_item(&r, json_array_get(input, r.item));

@@ -1,5 +1,5 @@
 // messages.c — a conversation to a prompt. What llama-server does before its template sees the
-// messages is done here: a last message of the assistant is taken off and put behind the prompt.
+// messages is done here: a last message of the assistant is taken off and put after the prompt.
 #define _GNU_SOURCE
 #include "json/messages.h"
 #include "api/fields.h"
@@ -13,7 +13,12 @@ static bool is_assistant(const json_t *message) {
     return role && !strcmp(role, "assistant");
 }
 
-// *out: whether the last message is to be gone on with.
+static bool has_calls(const json_t *message) {
+    return json_array_size(fr_api_member(message, "tool_calls")) ||
+           fr_api_member(message, "function_call");
+}
+
+// *out: whether the answer goes on with the last message.
 static fr_status is_continued(const json_t *root, bool *out, fr_error *err) {
     const json_t *messages = fr_api_member(root, "messages");
     const json_t *said = fr_api_member(root, "continue_final_message");
@@ -21,8 +26,7 @@ static fr_status is_continued(const json_t *root, bool *out, fr_error *err) {
     const bool is_last = n && is_assistant(json_array_get(messages, n - 1));
     if (said && !json_is_boolean(said))
         return fr_api_wrong(err, said, "true or false", "continue_final_message");
-    *out =
-        is_last && !json_array_size(fr_api_member(json_array_get(messages, n - 1), "tool_calls"));
+    *out = is_last && !has_calls(json_array_get(messages, n - 1));
     if (is_last && n > 1 && is_assistant(json_array_get(messages, n - 2)))
         return fr_fail(err, FR_EARG,
                        "messages: expected at most one of the assistant's at the end, found more");
@@ -41,30 +45,21 @@ static fr_status add(fr_buffer *text, const json_t *string, fr_error *err) {
     return fr_buffer_add(text, json_string_value(string), json_string_length(string), err);
 }
 
-fr_status fr_api_add_content(fr_buffer *text, const json_t *message, size_t at, const char *between,
-                             const char *expected, fr_error *err) {
+fr_status fr_api_add_content(fr_buffer *text, const json_t *message, const char *between,
+                             fr_error *err) {
     const json_t *content = fr_api_member(message, "content");
     fr_status st = FR_OK;
-    if (fr_json_is_text(content)) return add(text, content, err);
-    if (content && !json_is_array(content))
-        return fr_api_wrong(err, content, expected, "messages[%zu].content", at);
+    if (json_is_string(content)) return add(text, content, err);
     for (size_t i = 0; i < json_array_size(content) && !st; i++) {
-        const json_t *part = json_array_get(content, i), *body = fr_api_member(part, "text");
-        if (!fr_api_is(fr_api_member(part, "type"), "text") || !fr_json_is_text(body))
-            return fr_api_wrong(err, part, "{\"type\": \"text\", \"text\": ...}",
-                                "messages[%zu].content[%zu]", at, i);
         if (i) st = fr_buffer_add(text, between, strlen(between), err);
-        if (!st) st = add(text, body, err);
+        if (!st) st = add(text, fr_api_member(json_array_get(content, i), "text"), err);
     }
     return st;
 }
 
-// What message number `at` thought, as models write it; its end is the caller's.
-static fr_status thought_of(const json_t *message, size_t at, fr_buffer *text, fr_error *err) {
+// What the message thought, as models write it, without the mark at its end.
+static fr_status thought_of(const json_t *message, fr_buffer *text, fr_error *err) {
     const json_t *thought = fr_api_member(message, "reasoning_content");
-    if (!thought) return FR_OK;
-    if (!fr_json_is_text(thought))
-        return fr_api_wrong(err, thought, "a string", "messages[%zu].reasoning_content", at);
     if (!json_string_length(thought)) return FR_OK;
     const bool line = *json_string_value(thought) != '\n';
     const fr_status st = fr_buffer_add(text, "<think>\n", line ? 8 : 7, err);
@@ -72,13 +67,12 @@ static fr_status thought_of(const json_t *message, size_t at, fr_buffer *text, f
 }
 
 // What the answer begins with: thinking, which it goes on with where nothing was said yet.
-static fr_status answer_of(const json_t *message, size_t at, bool no_thinking, fr_buffer *begun,
+static fr_status answer_of(const json_t *message, bool no_thinking, fr_buffer *begun,
                            fr_error *err) {
     static const char close[] = "\n</think>\n\n";
     fr_buffer said = {0};
-    fr_status st =
-        fr_api_add_content(&said, message, at, "\n\n", "a string or a list of text parts", err);
-    if (!st && !no_thinking) st = thought_of(message, at, begun, err);
+    fr_status st = fr_api_add_content(&said, message, "\n\n", err);
+    if (!st && !no_thinking) st = thought_of(message, begun, err);
     if (!st && begun->n && said.n) {
         const bool line = begun->data[begun->n - 1] != '\n';
         st = fr_buffer_add(begun, close + !line, sizeof close - 1 - !line, err);
@@ -90,9 +84,9 @@ static fr_status answer_of(const json_t *message, size_t at, bool no_thinking, f
 
 // A copy without the last message, which becomes the beginning of the answer.
 static fr_status take_last(json_t *root, bool no_thinking, fr_buffer *begun, fr_error *err) {
-    json_t *messages = json_copy(json_object_get(root, "messages"));
+    json_t *messages = fr_json_copy(json_object_get(root, "messages"));
     const size_t last = json_array_size(messages) - 1;
-    fr_status st = answer_of(json_array_get(messages, last), last, no_thinking, begun, err);
+    fr_status st = answer_of(json_array_get(messages, last), no_thinking, begun, err);
     const bool bad = !messages || json_array_remove(messages, last) ||
                      json_object_set(root, "messages", messages) ||
                      json_object_set_new(root, "add_generation_prompt", json_true());
@@ -110,11 +104,11 @@ static bool says_no_thinking(const json_t *root, bool otherwise) {
     return otherwise || fr_api_is(fr_api_member(root, "reasoning_effort"), "none");
 }
 
-static void set_missing(json_t *variables, const char *name, json_t *value) {
-    if (!json_object_get(variables, name))
-        json_object_set_new(variables, name, value);
-    else
-        json_decref(value);
+// Takes the value. False: no memory.
+static bool set_missing(json_t *variables, const char *name, json_t *value) {
+    if (!json_object_get(variables, name)) return !json_object_set_new(variables, name, value);
+    json_decref(value);
+    return true;
 }
 
 // The variables that templates find with llama-server whatever the request says: some ask for
@@ -128,18 +122,18 @@ static fr_status set_variables(json_t *root, bool no_thinking, fr_error *err) {
     if (given && !json_is_object(given) && !json_is_null(given)) return FR_OK; // is refused later
     if (effort && !fr_json_is_text(effort))
         return fr_api_wrong(err, effort, "a string", "reasoning_effort");
-    json_t *own = json_is_object(given) ? json_copy((json_t *)(uintptr_t)given) : json_object();
+    json_t *own = json_is_object(given) ? fr_json_copy(given) : json_object();
     localtime_r(&seconds, &now);
     strftime(date, sizeof date, "%d %b %Y", &now);
     strftime(datetime, sizeof datetime, "%b %d %Y", &now);
-    set_missing(own, "enable_thinking", json_boolean(!no_thinking));
-    if (effort) set_missing(own, "reasoning_effort", json_incref((json_t *)(uintptr_t)effort));
-    set_missing(own, "date_string", json_string(date));
-    set_missing(own, "datetime", json_string(datetime));
-    set_missing(own, "functions", json_string(""));
-    return json_object_set_new(root, "chat_template_kwargs", own)
-               ? fr_fail(err, FR_ENOMEM, "messages: no memory")
-               : FR_OK;
+    bool good = set_missing(own, "enable_thinking", json_boolean(!no_thinking));
+    if (effort)
+        good &= set_missing(own, "reasoning_effort", json_incref((json_t *)(uintptr_t)effort));
+    good &= set_missing(own, "date_string", json_string(date));
+    good &= set_missing(own, "datetime", json_string(datetime));
+    good &= set_missing(own, "functions", json_string(""));
+    const bool set = !json_object_set_new(root, "chat_template_kwargs", own);
+    return good && set ? FR_OK : fr_fail(err, FR_ENOMEM, "messages: no memory");
 }
 
 static fr_status render(const fr_api_model *m, const json_t *root, bool no_thinking,
@@ -162,13 +156,14 @@ static fr_status render(const fr_api_model *m, const json_t *root, bool no_think
 fr_status fr_api_fit(json_t *root, const fr_chat_template *chat, fr_error *err) {
     fr_chat_takes takes = chat->takes;
     if (takes.lacks & FR_LACKS_TOOLS) takes.tools = false;
-    fr_status st = fr_api_tell_tools(root, &takes, err);
+    fr_status st = fr_api_fit_tools(root, &takes, err);
     if (fr_json_has_tools(root)) takes.lacks |= takes.lacks_beside_tools;
     if (!st) st = fr_api_fit_calls(root, &takes, err);
     return st ? st : fr_api_fit_turns(root, &takes, err);
 }
 
-// Without the answer's beginning. A conversation that is none is refused where it is rendered.
+// Fits the messages but the last one, if that begins the answer. Messages that are no list are refused
+// where they are rendered.
 static fr_status prepare(json_t *root, const fr_chat_template *chat, bool continued,
                          bool no_thinking, fr_buffer *begun, fr_error *err) {
     fr_status st = set_variables(root, no_thinking, err);
@@ -185,7 +180,7 @@ fr_status fr_api_render(const fr_api_model *model, const json_t *root, bool no_t
     fr_status st = is_continued(root, &continued, err);
     if (st) return st;
     no_thinking = says_no_thinking(root, no_thinking);
-    json_t *own = json_copy((json_t *)(uintptr_t)root);
+    json_t *own = fr_json_copy(root);
     if (!own) return fr_fail(err, FR_ENOMEM, "messages: no memory");
     st = prepare(own, fr_chat_choose(model->chat, fr_json_has_tools(own)), continued, no_thinking,
                  &begun, err);

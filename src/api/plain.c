@@ -1,5 +1,5 @@
-// plain.c — a conversation's messages by one set of names: checked, and what clients call otherwise
-// renamed. Messages keep their places, so that what is wrong can be said by them.
+// plain.c — a conversation's messages, checked and renamed to one set of names. A sentence on what is
+// wrong names the message by its place in the request.
 #include "api/call_ids.h"
 #include "api/fit.h"
 #include "api/translate.h"
@@ -7,15 +7,16 @@
 #include "json/messages.h"
 #include <string.h>
 
-enum { MAX_ROLES = 8 }; // of other names, in one conversation
+enum { MAX_ROLES = 8 }; // that are not in common use, in one conversation
 
 typedef struct reader {
     const fr_chat_template *chat;
     const json_t *messages;
     json_t *list;
-    json_t *roles;       // other ones that the template takes
-    json_t *last;        // id of the last call by "function_call"; borrowed from the list
-    size_t at, answered; // from here on there are results alone: nobody has gone on after them
+    json_t *roles;  // keys: those of them that the template takes
+    json_t *last;   // id of the last "function_call"; borrowed from the list
+    size_t at;      // the message at hand
+    size_t results; // where the results begin that no other message follows
     fr_error *err;
 } reader;
 
@@ -25,6 +26,10 @@ static fr_status no_memory(const reader *r) {
 
 static bool is_role(const json_t *message, const char *role) {
     return fr_api_is(fr_api_member(message, "role"), role);
+}
+
+static bool is_result(const json_t *message) {
+    return is_role(message, "tool") || is_role(message, "function");
 }
 
 // ---------------------------------------------------------------- function_call
@@ -57,8 +62,8 @@ static fr_status rename_result(const reader *r, json_t *message) {
 
 // ---------------------------------------------------------------- a system's lines
 
-// Bytes of a line that Claude Code puts in front for gateways; its number is another in every
-// request, so that nothing after it would be found in the cache.
+// Bytes of a line that Claude Code puts in front for gateways. It holds a number that every request has
+// anew, so that the cache would match nothing after it.
 static size_t billing_line(const char *text, size_t n) {
     static const char head[] = "x-anthropic-billing-header:";
     const char *end = memchr(text, '\n', n);
@@ -107,26 +112,25 @@ static bool says_nothing(const json_t *message) {
 
 // ---------------------------------------------------------------- results
 
-static fr_status tell_pictures(const reader *r, json_t *message) {
-    json_t *content = json_object_get(message, "content"), *part;
-    size_t i;
-    if (!json_is_array(content)) return FR_OK;
-    json_array_foreach(content, i, part) if (!fr_api_is(fr_api_member(part, "type"), "text")) break;
-    if (i == json_array_size(content) || r->at + 1 >= r->answered) return FR_OK;
-    json_t *own = json_array();
-    fr_status st = fr_api_set(message, "content", own, r->err);
-    for (i = 0; i < json_array_size(content) && !st; i++) {
-        part = json_array_get(content, i);
-        st = fr_api_is(fr_api_member(part, "type"), "text")
-                 ? fr_api_append(own, json_incref(part), r->err)
-                 : fr_api_append(own, fr_api_told_part(part), r->err);
+// Of a result that another message follows. In the last ones a picture is refused by the check.
+static fr_status replace_pictures(const reader *r, json_t *message) {
+    json_t *content = json_object_get(message, "content");
+    if (!json_is_array(content) || r->at >= r->results) return FR_OK;
+    json_t *parts = json_array();
+    fr_status st = FR_OK;
+    for (size_t i = 0; i < json_array_size(content) && !st; i++) {
+        json_t *part = json_array_get(content, i);
+        const bool text = fr_api_is(fr_api_member(part, "type"), "text");
+        st = fr_api_append(parts, text ? json_incref(part) : fr_api_left_out_part(part), r->err);
     }
+    if (!st) return fr_api_set(message, "content", parts, r->err);
+    json_decref(parts);
     return st;
 }
 
 // ---------------------------------------------------------------- roles
 
-// A role that the template leaves out would be lost without a word.
+// A message whose role the template leaves out would be lost without an error.
 static fr_status check_role(const reader *r, const json_t *role) {
     static const char *const known[] = {"system", "user", "assistant", "tool"};
     bool yes;
@@ -155,24 +159,39 @@ static fr_status rename_role(reader *r, json_t *message) {
     return FR_OK;
 }
 
+static fr_status add_message(const reader *r, json_t *message) {
+    if (!is_role(message, "system") || says_nothing(message))
+        return fr_api_append(r->list, json_incref(message), r->err);
+    const fr_status st = leave_billing_out(r, message);
+    return st || says_nothing(message) ? st : fr_api_append(r->list, json_incref(message), r->err);
+}
+
 static fr_status read_message(reader *r, const json_t *given) {
-    const json_t *role = json_object_get(given, "role");
-    if (!json_is_object(given))
-        return fr_fail(r->err, FR_EARG, "messages[%zu]: expected an object", r->at);
-    if (!fr_json_is_text(role))
-        return fr_fail(r->err, FR_EARG, "messages[%zu].role: expected a string", r->at);
-    json_t *message = json_copy((json_t *)(uintptr_t)given);
+    // Without a role there is nothing to rename: the check says what is wrong.
+    if (!fr_json_is_text(json_object_get(given, "role")))
+        return fr_json_check_message(given, r->at, r->err);
+    json_t *message = fr_json_copy(given);
     fr_status st = message ? rename_role(r, message) : no_memory(r);
     if (!st) st = check_role(r, json_object_get(message, "role"));
     if (!st && is_role(message, "assistant")) st = rename_call(r, message);
-    if (!st && is_role(message, "tool")) st = tell_pictures(r, message);
-    if (!st) st = fr_json_check_content(message, r->at, r->err);
-    const bool system = !st && is_role(message, "system");
-    const bool empty = system && says_nothing(message);
-    if (system) st = leave_billing_out(r, message);
-    if (!st && (empty || !system || !says_nothing(message)))
-        st = fr_api_append(r->list, json_incref(message), r->err);
+    if (!st && is_role(message, "tool")) st = replace_pictures(r, message);
+    if (!st) st = fr_json_check_message(message, r->at, r->err);
+    if (!st) st = add_message(r, message);
     json_decref(message);
+    return st;
+}
+
+static fr_status read_messages(reader *r) {
+    const size_t n = json_array_size(r->messages);
+    fr_status st = FR_OK;
+    r->results = n;
+    while (r->results && is_result(json_array_get(r->messages, r->results - 1)))
+        r->results--;
+    if (n > FR_JSON_MAX_MESSAGES)
+        return fr_fail(r->err, FR_EARG, "messages: %zu, expected at most %d", n,
+                       FR_JSON_MAX_MESSAGES);
+    for (; r->at < n && !st; r->at++)
+        st = read_message(r, json_array_get(r->messages, r->at));
     return st;
 }
 
@@ -182,15 +201,8 @@ fr_status fr_api_fit_names(json_t *root, const fr_chat_template *chat, fr_error 
                 .list = json_array(),
                 .roles = json_object(),
                 .err = err};
-    const size_t n = json_array_size(r.messages);
-    fr_status st = r.list && r.roles ? FR_OK : no_memory(&r);
-    r.answered = n;
-    while (r.answered && is_role(json_array_get(r.messages, r.answered - 1), "tool"))
-        r.answered--;
-    if (!st && n > FR_JSON_MAX_MESSAGES)
-        st = fr_fail(err, FR_EARG, "messages: %zu, expected at most %d", n, FR_JSON_MAX_MESSAGES);
-    for (; r.at < n && !st; r.at++)
-        st = read_message(&r, json_array_get(r.messages, r.at));
+    fr_status st = r.list && r.roles ? read_messages(&r) : no_memory(&r);
+    if (!st) st = fr_json_check_tools(json_object_get(root, "tools"), err);
     if (!st) st = fr_api_set(root, "messages", json_incref(r.list), err);
     json_decref(r.list);
     json_decref(r.roles);

@@ -1,5 +1,5 @@
-// response_tools.c — tools of OpenAI's responses as functions. Custom ones, whose input is any text,
-// become functions of one text; those that OpenAI would run are left out.
+// response_tools.c — tools of OpenAI's responses as functions. A custom tool, which takes any text,
+// becomes a function of one text. Tools that OpenAI would run are left out.
 #include "api/translate.h"
 #include "api/value.h"
 #include <string.h>
@@ -8,7 +8,7 @@
     "{\"type\": \"object\", \"properties\": {\"input\": {\"type\": \"string\", \"description\": "  \
     "\"The whole input, as a text.\"}}, \"required\": [\"input\"]}"
 
-enum { MAX_NESTED = 4 }; // namespaces within one another
+enum { MAX_NESTED = 4 }; // namespaces inside one another
 
 typedef struct reader {
     json_t *tools;
@@ -16,7 +16,7 @@ typedef struct reader {
     const char *list; // path of the list at hand
 } reader;
 
-// What a custom tool says of its input, after its description.
+// Appends the grammar of a custom tool's input.
 static fr_status add_format(fr_buffer *text, const json_t *format, fr_error *err) {
     const json_t *syntax = fr_api_member(format, "syntax"),
                  *is = fr_api_member(format, "definition");
@@ -44,8 +44,8 @@ static fr_status add_custom(const reader *r, const json_t *tool, const json_t *n
     json_t *about = text.n ? json_stringn(text.data, text.n) : NULL,
            *input = fr_json_load(CUSTOM_INPUT, sizeof CUSTOM_INPUT - 1, NULL);
     if (!st)
-        st = input ? fr_api_add_tool(r->tools, name, about, input, r->err)
-                   : fr_fail(r->err, FR_ENOMEM, "no memory for the tools");
+        st = input && (about || !text.n) ? fr_api_add_tool(r->tools, name, about, input, r->err)
+                                         : fr_fail(r->err, FR_ENOMEM, "no memory for the tools");
     json_decref(about);
     json_decref(input);
     fr_buffer_free(&text);
@@ -71,8 +71,10 @@ static fr_status add_tool(const reader *r, const json_t *tool, size_t i, int dep
 static fr_status add_tools(const reader *r, const json_t *given, int depth) {
     fr_status st = FR_OK;
     if (!given) return FR_OK;
-    if (!json_is_array(given) || depth > MAX_NESTED)
-        return fr_api_wrong(r->err, given, "a list", "%s", r->list);
+    if (!json_is_array(given)) return fr_api_wrong(r->err, given, "a list", "%s", r->list);
+    if (depth > MAX_NESTED)
+        return fr_fail(r->err, FR_EARG, "%s: expected at most %d namespaces inside one another",
+                       r->list, MAX_NESTED);
     for (size_t i = 0; i < json_array_size(given) && !st; i++)
         st = add_tool(r, json_array_get(given, i), i, depth);
     return st;

@@ -76,7 +76,7 @@ static fr_status keep_allowed(json_t *kept, const json_t *tools, json_t *names, 
 
 // The body is the client's: the request gets one of its own.
 static fr_status allow(fr_api_request *r, const json_t *list, fr_error *err) {
-    json_t *names = json_object(), *kept = json_array(), *root = json_copy(r->root);
+    json_t *names = json_object(), *kept = json_array(), *root = fr_json_copy(r->root);
     fr_status st = names && kept && root ? read_allowed(names, list, err) : no_memory(err);
     if (!st) st = keep_allowed(kept, fr_api_member(r->root, "tools"), names, err);
     if (!st && json_object_set(root, "tools", kept)) st = no_memory(err);

@@ -98,7 +98,7 @@ fr_status fr_api_add_call(json_t *message, const json_t *id, const json_t *name,
     return fr_api_append(list_at(message, "tool_calls"), call, err);
 }
 
-json_t *fr_api_told_part(const json_t *part) {
+json_t *fr_api_left_out_part(const json_t *part) {
     const char *type = fr_api_text(fr_api_member(part, "type"));
     char text[96];
     snprintf(text, sizeof text, "[%.40s: left out, since only text is read here]",
@@ -116,7 +116,7 @@ fr_status fr_api_add_tool(json_t *tools, const json_t *name, json_t *about, json
 
 fr_status fr_api_set_variable(json_t *root, const char *name, json_t *value, fr_error *err) {
     const json_t *given = json_object_get(root, "chat_template_kwargs");
-    json_t *variables = json_is_object(given) ? json_copy((json_t *)given) : json_object();
+    json_t *variables = json_is_object(given) ? fr_json_copy(given) : json_object();
     if (!variables || (!json_object_get(variables, name) &&
                        json_object_set_new(variables, name, json_incref(value)))) {
         json_decref(variables);

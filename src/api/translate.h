@@ -17,20 +17,20 @@ fr_api_translator fr_api_from_anthropic;
 // [responses.c, items.c, response_tools.c]
 fr_api_translator fr_api_from_responses;
 
-// What a field of the chat request is called in the body that it was made of.
+// The name of a chat request's field in the body that the request was made of.
 typedef struct fr_api_own_name {
     const char *chat, *own;
-    bool whole; // places within it are others
+    bool whole; // a path into the field is another one there, so the field alone is named
 } fr_api_own_name;
-extern const fr_api_own_name fr_api_own_of_anthropic[]; // up to one without names
+extern const fr_api_own_name fr_api_own_of_anthropic[]; // ended by {0}
 extern const fr_api_own_name fr_api_own_of_responses[];
-// Where a sentence begins with the path of a field that was made of one of `body`, it begins with
-// the path of that one instead. names NULL: all are the body's own.
+// Replaces the path at the beginning of a sentence by that of the field of `body`. names NULL: all names
+// are the body's own.
 void fr_api_name_own(const fr_api_own_name *names, const json_t *body, fr_error *err);
 
-// The tool of that name in the body of a response, and in *space, if it is in a namespace, the name
-// of that. Calls of a "custom" one have the arguments {"input": TEXT}, of which answers tell the text
-// alone. NULL: there is none.  [response_tools.c]
+// The tool of that name in the body of a response. *space: the name of its namespace, or NULL. Calls of a
+// "custom" tool have the arguments {"input": TEXT}, of which answers have the text alone. NULL: there is
+// no such tool.  [response_tools.c]
 const json_t *fr_api_response_tool(const json_t *body, const char *name, const json_t **space);
 
 // ---- parts of both, private to src/api; FR_ENOMEM where nothing else is said  [translate.c]
@@ -40,34 +40,35 @@ fr_status fr_api_append(json_t *list, json_t *value, fr_error *err);            
 // A new object with the members of `body` that stand in no list of names (NULL-terminated). NULL:
 // FR_ENOMEM.
 json_t *fr_api_copy_but(const json_t *body, const char *const *names, fr_error *err);
-// For each item that is read, number i: FR_EINTR.
+// Called for each item, number i. FR_EINTR.
 static inline fr_status fr_api_go_on(const fr_watch *watch, size_t i, fr_error *err) {
     enum { ASK = 256 }; // items from one question to the next
     return i % ASK ? FR_OK : fr_watch_ask(watch, err);
 }
-// Adds a text to a message's list of parts, or to its thinking: a list too, which becomes one text
-// when all messages are there.
+// Adds a text to a message's list of parts, or to its thinking. That is a list too, until
+// fr_api_join_thinking makes one text of it.
 fr_status fr_api_add_part(json_t *message, const json_t *text, fr_error *err);
 fr_status fr_api_add_thinking(json_t *message, const json_t *text, fr_error *err);
 fr_status fr_api_join_thinking(json_t *messages, fr_error *err);
 fr_status fr_api_add_call(json_t *message, const json_t *id, const json_t *name, json_t *arguments,
                           fr_error *err); // takes the arguments
-// Adds a function to a list of tools; about and parameters may be NULL or null, none is taken.
+// Adds a function to a list of tools. about and parameters may be NULL; they stay the caller's.
 fr_status fr_api_add_tool(json_t *tools, const json_t *name, json_t *about, json_t *parameters,
                           fr_error *err);
-// Adds one of Anthropic's that the client runs (bash_DATE, text_editor_DATE, memory_DATE), under a
-// name. *known: the type is one of these.  [client_tools.c]
-fr_status fr_api_add_client_tool(json_t *tools, const json_t *type, const json_t *name, bool *known,
+// Anthropic's tools that the client runs: whether the type is one of them (bash_DATE, text_editor_DATE,
+// memory_DATE), and adding it under a name.  [client_tools.c]
+bool fr_api_is_client_tool(const json_t *type);
+fr_status fr_api_add_client_tool(json_t *tools, const json_t *type, const json_t *name,
                                  fr_error *err);
-// A text that stands for a picture or a file in what a tool gave. NULL: no memory.
-json_t *fr_api_told_part(const json_t *part);
-// Anthropic's messages, and the items of a response, as those of a chat, in `messages`.  [blocks.c,
-// items.c]
+// A text that stands for a picture or a file in a result. NULL: no memory.
+json_t *fr_api_left_out_part(const json_t *part);
+// Append Anthropic's messages, and the items of a response, as messages of a chat. FR_EARG, FR_EINTR.
+// [blocks.c, items.c]
 fr_status fr_api_read_blocks(const json_t *given, json_t *messages, const fr_watch *watch,
                              fr_error *err);
 fr_status fr_api_read_items(const json_t *input, json_t *messages, const fr_watch *watch,
                             fr_error *err);
-// Tools of a response's body, and of items that bring some.  [response_tools.c]
+// Tools of a response's body, and of items that bring some. FR_EARG.  [response_tools.c]
 fr_status fr_api_read_response_tools(json_t *root, const json_t *body, fr_error *err);
 // Sets a variable of the template, unless the body does.
 fr_status fr_api_set_variable(json_t *root, const char *name, json_t *value, fr_error *err);

@@ -1,18 +1,9 @@
-// messages.c — checks a JSON conversation and makes a template's variables of it: messages with
+// messages.c — makes a template's variables of a JSON conversation that is checked: messages with
 // their calls first, then tools, flags and documents.
 #include "json/messages.h"
 #include "json/scan.h"
 #include "json/template_values.h"
 #include <string.h>
-
-// Where in the document something is, for sentences: messages[2].tool_calls[1].function.
-typedef struct place {
-    const char *what;
-    size_t index;
-    const char *inner;
-    size_t inner_index;
-    bool function;
-} place;
 
 typedef struct builder {
     fr_jinja_values *v;
@@ -20,16 +11,6 @@ typedef struct builder {
     const fr_watch *watch;
     fr_error *err;
 } builder;
-
-enum { MAX_CALLS = 4096 };
-
-// member NULL: it is the thing itself that is wrong.
-static fr_status wrong(const builder *b, const place *at, const char *member, const char *why) {
-    char inner[48] = "";
-    if (at->inner) snprintf(inner, sizeof inner, ".%s[%zu]", at->inner, at->inner_index);
-    return fr_fail(b->err, FR_EARG, "%s[%zu]%s%s%s%s: %s", at->what, at->index, inner,
-                   at->function ? ".function" : "", member ? "." : "", member ? member : "", why);
-}
 
 static void put(const builder *b, fr_jinja_value to, const char *key, fr_jinja_value item) {
     fr_jinja_put(b->v, to, key, strlen(key), item);
@@ -48,32 +29,6 @@ static bool is_key(const char *key, const char *name) {
 }
 
 // ---- content -------------------------------------------------------------------------------
-
-static fr_status check_parts(const builder *b, const json_t *parts, place at) {
-    at.inner = "content";
-    for (size_t i = 0; i < json_array_size(parts); i++) {
-        const json_t *part = json_array_get(parts, i), *type = json_object_get(part, "type");
-        at.inner_index = i;
-        if (!json_is_string(type) || strcmp(json_string_value(type), "text"))
-            return wrong(b, &at, NULL,
-                         "expected {\"type\": \"text\", \"text\": …}: only text is supported");
-        if (!fr_json_is_text(json_object_get(part, "text")))
-            return wrong(b, &at, "text", "expected a string");
-    }
-    return FR_OK;
-}
-
-static fr_status check_content(const builder *b, const json_t *content, place at) {
-    if (content && !json_is_null(content) && !fr_json_is_text(content) && !json_is_array(content))
-        return wrong(b, &at, "content", "expected a string, null or a list of text parts");
-    return check_parts(b, content, at);
-}
-
-fr_status fr_json_check_content(const json_t *message, size_t index, fr_error *err) {
-    const builder b = {.err = err};
-    return check_content(&b, json_object_get(message, "content"),
-                         (place){.what = "messages", .index = index});
-}
 
 // The texts of a list of parts, joined by newlines.
 static fr_status join_parts(const builder *b, const json_t *parts, fr_jinja_value *out) {
@@ -98,7 +53,7 @@ static fr_jinja_value as_list(const builder *b, fr_jinja_value text) {
     return parts;
 }
 
-// The bit of a role; 0: it is told as the user's.
+// The bit of a role; 0: its content has the form of the user's.
 static unsigned list_bit(const char *role) {
     if (!strcmp(role, "system")) return FR_LIST_SYSTEM;
     if (!strcmp(role, "assistant")) return FR_LIST_ASSISTANT;
@@ -107,25 +62,21 @@ static unsigned list_bit(const char *role) {
 
 // Several parts of the user's stay as they came where the template writes all of them. All else is
 // one text, in the form that the role has: it gives the same prompt however it was sent.
-static fr_status make_content(const builder *b, const json_t *content, const place *at,
-                              const char *role, bool has_calls, fr_jinja_value *out) {
+static fr_status make_content(const builder *b, const json_t *content, const char *role,
+                              bool has_calls, fr_jinja_value *out) {
     const fr_chat_takes *takes = b->takes;
     const unsigned bit = list_bit(role);
     const bool list = bit ? takes->lists & bit : takes->parts && !takes->text;
     const bool none = !content || json_is_null(content);
+    const bool parts = !bit && takes->several_parts && json_array_size(content) > 1;
+    fr_status st = FR_OK;
     *out = fr_jinja_none();
     if (none && has_calls && takes->null_content) return FR_OK;
-    fr_status st = check_content(b, content, *at);
-    if (st) return st;
-    if (!bit && takes->several_parts && json_array_size(content) > 1) {
-        *out = any(b, content);
-        return FR_OK;
-    }
-    if (fr_json_is_text(content))
+    if (parts || fr_json_is_text(content))
         *out = any(b, content);
     else
         st = join_parts(b, content, out);
-    if (!st && list) *out = as_list(b, *out);
+    if (!st && list && !parts) *out = as_list(b, *out);
     return st;
 }
 
@@ -187,11 +138,8 @@ static fr_status make_arguments(const builder *b, const json_t *given, fr_jinja_
     return st;
 }
 
-static fr_status make_function(const builder *b, const json_t *function, const place *at,
-                               fr_jinja_value out) {
+static fr_status make_function(const builder *b, const json_t *function, fr_jinja_value out) {
     json_t *o = (json_t *)function;
-    if (!fr_json_is_text(json_object_get(function, "name")))
-        return wrong(b, at, "name", "expected a string");
     fr_status st = FR_OK;
     for (void *it = json_object_iter(o); it && !st; it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
@@ -204,59 +152,37 @@ static fr_status make_function(const builder *b, const json_t *function, const p
             item = any(b, json_object_iter_value(it));
         put(b, out, key, item);
     }
-    if (!st && !json_object_get(function, "arguments")) {
-        fr_jinja_value item;
-        st = make_arguments(b, NULL, &item);
-        put(b, out, "arguments", item);
-    }
+    if (!st && !json_object_get(function, "arguments"))
+        put(b, out, "arguments", fr_jinja_dict(b->v));
     return st;
 }
 
-// A member that may be missing or null, and else is a string.
-static fr_status optional_text(const builder *b, const json_t *object, const char *key,
-                               const place *at) {
-    const json_t *value = json_object_get(object, key);
-    if (!value || json_is_null(value) || fr_json_is_text(value)) return FR_OK;
-    return wrong(b, at, key, "expected a string");
-}
-
-static fr_status make_call(const builder *b, const json_t *json, const place *at,
-                           fr_jinja_value calls) {
-    if (!json_is_object(json)) return wrong(b, at, NULL, "expected an object");
-    const json_t *given = json_object_get(json, "function"),
-                 *function = json_is_null(given) ? NULL : given;
+// Name and arguments stand in its function, or in the call itself.
+static fr_status make_call(const builder *b, const json_t *json, fr_jinja_value calls) {
+    const json_t *function = json_object_get(json, "function");
     const fr_jinja_value out = fr_jinja_dict(b->v);
     fr_jinja_append(b->v, calls, out);
-    fr_status st = optional_text(b, json, "id", at);
-    if (st || !function) return st ? st : make_function(b, json, at, out);
-    if (!json_is_object(function)) return wrong(b, at, "function", "expected an object");
+    if (!json_is_object(function)) return make_function(b, json, out);
     json_t *o = (json_t *)json;
+    fr_status st = FR_OK;
     for (void *it = json_object_iter(o); it && !st; it = json_object_iter_next(o, it)) {
         const char *key = json_object_iter_key(it);
         const bool inner = is_key(key, "function");
         if (json_is_null(json_object_iter_value(it))) continue;
         const fr_jinja_value item =
             inner ? fr_jinja_dict(b->v) : any(b, json_object_iter_value(it));
-        place in = *at;
-        in.function = true;
-        if (inner) st = make_function(b, function, &in, item);
+        if (inner) st = make_function(b, function, item);
         put(b, out, key, item);
     }
     return st;
 }
 
-static fr_status make_calls(const builder *b, const json_t *calls, place at, fr_jinja_value *out) {
-    if (!json_is_array(calls)) return wrong(b, &at, "tool_calls", "expected a list");
-    const size_t n = json_array_size(calls);
-    if (n > MAX_CALLS) return wrong(b, &at, "tool_calls", "too many");
+static fr_status make_calls(const builder *b, const json_t *calls, fr_jinja_value *out) {
+    fr_status st = FR_OK;
     *out = fr_jinja_list(b->v);
-    at.inner = "tool_calls";
-    for (size_t i = 0; i < n; i++) {
-        at.inner_index = i;
-        const fr_status st = make_call(b, json_array_get(calls, i), &at, *out);
-        if (st) return st;
-    }
-    return FR_OK;
+    for (size_t i = 0; i < json_array_size(calls) && !st; i++)
+        st = make_call(b, json_array_get(calls, i), *out);
+    return st;
 }
 
 // ---- messages ------------------------------------------------------------------------------
@@ -273,8 +199,8 @@ static bool is_left_out(const char *key, const json_t *value) {
            (is_key(key, "tool_calls") && json_is_array(value) && !json_array_size(value));
 }
 
-static fr_status make_member(const builder *b, const char *key, const json_t *value,
-                             const place *at, const head *of, fr_jinja_value out) {
+static fr_status make_member(const builder *b, const char *key, const json_t *value, const head *of,
+                             fr_jinja_value out) {
     fr_jinja_value item = fr_jinja_none();
     fr_status st = FR_OK;
     if (is_left_out(key, value)) return FR_OK;
@@ -283,9 +209,9 @@ static fr_status make_member(const builder *b, const char *key, const json_t *va
         const size_t n = json_string_length(value);
         item = fr_jinja_string(b->v, role, n, fr_chat_role_mark(role, n));
     } else if (is_key(key, "content")) {
-        st = make_content(b, value, at, of->role, of->has_calls, &item);
+        st = make_content(b, value, of->role, of->has_calls, &item);
     } else if (is_key(key, "tool_calls")) {
-        st = make_calls(b, value, *at, &item);
+        st = make_calls(b, value, &item);
     } else {
         item = any(b, value);
     }
@@ -293,66 +219,43 @@ static fr_status make_member(const builder *b, const char *key, const json_t *va
     return st;
 }
 
-static fr_status make_message(const builder *b, const json_t *json, const place *at,
-                              fr_jinja_value messages) {
-    static const char *const texts[] = {"reasoning_content", "name", "tool_call_id"};
-    if (!json_is_object(json)) return wrong(b, at, NULL, "expected an object");
-    if (!fr_json_is_text(json_object_get(json, "role")))
-        return wrong(b, at, "role", "expected a string");
+static fr_status make_message(const builder *b, const json_t *json, fr_jinja_value messages) {
     const fr_jinja_value out = fr_jinja_dict(b->v);
     const head of = {.role = json_string_value(json_object_get(json, "role")),
                      .has_calls = json_array_size(json_object_get(json, "tool_calls")) > 0};
     json_t *o = (json_t *)json;
     fr_status st = FR_OK;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && !st; i++)
-        st = optional_text(b, json, texts[i], at);
     for (void *it = json_object_iter(o); it && !st; it = json_object_iter_next(o, it))
-        st = make_member(b, json_object_iter_key(it), json_object_iter_value(it), at, &of, out);
+        st = make_member(b, json_object_iter_key(it), json_object_iter_value(it), &of, out);
     if (!st && !json_object_get(json, "content")) // as null
-        st = make_member(b, "content", NULL, at, &of, out);
+        st = make_member(b, "content", NULL, &of, out);
     fr_jinja_append(b->v, messages, out);
     return st;
 }
 
 static fr_status make_messages(const builder *b, const json_t *messages) {
-    const size_t n = json_array_size(messages);
-    if (!json_is_array(messages)) return fr_fail(b->err, FR_EARG, "messages: expected a list");
-    if (n > FR_JSON_MAX_MESSAGES)
-        return fr_fail(b->err, FR_EARG, "messages: %zu, expected at most %d", n,
-                       FR_JSON_MAX_MESSAGES);
     const fr_jinja_value list = fr_jinja_list(b->v);
-    for (size_t i = 0; i < n; i++) {
-        const place at = {.what = "messages", .index = i};
-        fr_status st = go_on(b);
-        if (!st) st = make_message(b, json_array_get(messages, i), &at, list);
-        if (st) return st;
-    }
-    fr_jinja_set(b->v, "messages", list);
-    return FR_OK;
+    fr_status st = fr_json_check_messages(messages, b->err);
+    for (size_t i = 0; i < json_array_size(messages) && !st; i++)
+        if (!(st = go_on(b))) st = make_message(b, json_array_get(messages, i), list);
+    if (!st) fr_jinja_set(b->v, "messages", list);
+    return st;
 }
 
 // ---- tools, flags, documents -----------------------------------------------------------------
 
 static fr_status make_tools(const builder *b, const json_t *tools, fr_json_chat *out) {
-    const fr_jinja_value list = fr_jinja_list(b->v);
-    if (!tools || json_is_null(tools)) return FR_OK;
     const size_t n = json_array_size(tools);
-    if (!json_is_array(tools)) return fr_fail(b->err, FR_EARG, "tools: expected a list");
-    if (n > FR_JSON_MAX_TOOLS)
-        return fr_fail(b->err, FR_EARG, "tools: %zu, expected at most %d", n, FR_JSON_MAX_TOOLS);
-    for (size_t i = 0; i < n; i++) {
-        const place at = {.what = "tools", .index = i};
-        const json_t *tool = json_array_get(tools, i);
-        const json_t *function = json_object_get(tool, "function");
-        if (!json_is_object(tool)) return wrong(b, &at, NULL, "expected an object");
-        if (function && !json_is_null(function) && !json_is_object(function))
-            return wrong(b, &at, "function", "expected an object");
+    const fr_jinja_value list = fr_jinja_list(b->v);
+    const fr_status st = fr_json_check_tools(tools, b->err);
+    if (st || !n) return st;
+    for (size_t i = 0; i < n; i++)
         fr_jinja_append(b->v, list,
-                        fr_json_tool_value(b->v, tool, b->takes->lacks & FR_LACKS_BARE_TOOLS,
+                        fr_json_tool_value(b->v, json_array_get(tools, i),
+                                           b->takes->lacks & FR_LACKS_BARE_TOOLS,
                                            b->takes->lacks & FR_LACKS_NO_PROPERTIES));
-    }
-    out->request.has_tools = n > 0;
-    if (n) fr_jinja_set(b->v, "tools", list);
+    out->request.has_tools = true;
+    fr_jinja_set(b->v, "tools", list);
     return FR_OK;
 }
 
@@ -380,32 +283,21 @@ static fr_status make_variables(const builder *b, const json_t *root, fr_chat_re
     return FR_OK;
 }
 
-static fr_status check_documents(const builder *b, const json_t *list, const char *what) {
-    if (!list || json_is_null(list)) return FR_OK;
-    if (!json_is_array(list)) return fr_fail(b->err, FR_EARG, "%s: expected a list", what);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const place at = {.what = what, .index = i};
-        if (!json_is_object(json_array_get(list, i)))
-            return wrong(b, &at, NULL, "expected an object");
-    }
-    return FR_OK;
-}
-
 // The body's own, or the variable of that name, which goes first.
 static fr_status make_documents(const builder *b, const json_t *root) {
     const json_t *more = json_object_get(root, "chat_template_kwargs");
     const json_t *own = json_object_get(root, "documents");
     const json_t *variable = json_object_get(more, "documents");
     const json_t *used = variable && !json_is_null(variable) ? variable : own;
-    fr_status st = check_documents(b, own, "documents");
-    if (!st) st = check_documents(b, variable, "chat_template_kwargs.documents");
+    fr_status st = fr_json_check_documents(own, "documents", b->err);
+    if (!st) st = fr_json_check_documents(variable, "chat_template_kwargs.documents", b->err);
     if (!st) fr_jinja_set(b->v, "documents", used ? any(b, used) : fr_jinja_none());
     return st;
 }
 
 // ---- all -----------------------------------------------------------------------------------
 
-// Of what a template finds; what else the object holds is nobody's here.
+// Of what a template finds: other members are not read here.
 static fr_status check_depths(const json_t *root, fr_error *err) {
     static const char *const members[] = {"messages", "tools", "documents", "chat_template_kwargs"};
     fr_status st = json_is_object(root) ? FR_OK : fr_json_check_depth(root, err);

@@ -5,30 +5,26 @@
 // or the array of messages alone. Content is a string, null, or a list of {"type":"text","text"}
 // parts, which are joined by newlines where the template takes strings alone. A call's arguments
 // are an object or, as in the API, a string that holds one; the template gets what it can write.
-// A list of none is one too: the template writes what it writes of itself.
+// An empty list of messages is taken.
 // All other members of messages and tools are handed to it as they are, in their order, as are
-// documents; enable_thinking and the members of chat_template_kwargs are variables. Wrong types,
-// duplicate keys, nesting and counts give one sentence that says where.
+// documents; enable_thinking and the members of chat_template_kwargs are variables. A wrong type, too
+// deep nesting and too many of something are errors whose sentence begins with the path.
 //
 // An fr_json_chat owns all that its request points at; it does not keep the JSON it came from.
 #ifndef FR_JSON_MESSAGES_H
 #define FR_JSON_MESSAGES_H
 #include "text/chat/chat.h"
-#include "json/value.h"
-
-enum { FR_JSON_MAX_MESSAGES = 1 << 16, FR_JSON_MAX_TOOLS = 1 << 12 };
+#include "json/message_check.h"
 
 typedef struct fr_json_chat {
     fr_chat_request request; // add_generation_prompt true where not given; bos, eos, now: caller's
 } fr_json_chat;
 
-// *out is overwritten; close it whether or not this succeeds. `watch` (or NULL) stays in place, it is
-// the request's too. FR_EARG, FR_EINTR, FR_ENOMEM.
+// *out is overwritten; close it whether or not this succeeds. The request keeps `watch` (or NULL), which
+// is borrowed. FR_EARG, FR_EINTR, FR_ENOMEM.
 fr_status fr_json_chat_from(fr_json_chat *out, const json_t *root, const fr_chat_takes *takes,
                             const fr_watch *watch, fr_error *err);
-// Whether message number `index` has content of the kinds above: FR_EARG, as fr_json_chat_from.
-fr_status fr_json_check_content(const json_t *message, size_t index, fr_error *err);
-// Whether the object has tools, which fr_chat_choose is to know for what `takes` it is read with.
+// Whether the object has tools: fr_chat_choose chooses by this the template whose `takes` is given here.
 bool fr_json_has_tools(const json_t *root);
 void fr_json_chat_close(fr_json_chat *chat); // fine on {0}, and twice
 

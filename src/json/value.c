@@ -153,6 +153,15 @@ json_t *fr_json_string(const char *text) {
     return fr_json_text(text, strlen(text));
 }
 
+json_t *fr_json_copy(const json_t *value) {
+    json_t *copy = json_copy((json_t *)(uintptr_t)value);
+    if (json_object_size(copy) == json_object_size(value) &&
+        json_array_size(copy) == json_array_size(value))
+        return copy;
+    json_decref(copy);
+    return NULL;
+}
+
 bool fr_json_is_text(const json_t *value) {
     size_t bytes;
     return json_is_string(value) && !fr_json_digits(value, &bytes);

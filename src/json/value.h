@@ -31,6 +31,10 @@ json_t *fr_json_read(const char *json, size_t bytes, bool lenient, const fr_watc
 json_t *fr_json_text(const char *text, size_t bytes);
 json_t *fr_json_string(const char *text); // ... up to its NUL
 
+// A copy of a list or an object, which shares its items. NULL: no memory. (Jansson's own leaves items out
+// then.)
+json_t *fr_json_copy(const json_t *value);
+
 // A string that is not such a number.
 bool fr_json_is_text(const json_t *value);
 

@@ -1,5 +1,5 @@
-// Conversations in the form that a template takes: what it would refuse or leave out is told in
-// another way, what it takes comes as it is.
+// Conversations in the form that a template takes: what it would refuse or leave out is written in
+// another way, what it takes stays as it is.
 #include "api/call_ids.h"
 #include "api/fit.h"
 #include "json/messages.h"
@@ -110,7 +110,7 @@ static const char no_system[] =
     "{% elif m.role == 'assistant' %}{{ m.content + '.' }}{% else %}{{ raise_exception('roles') }}"
     "{% endif %}{% endfor %}";
 
-static void a_system_is_told_with_the_user_where_there_is_none(void **state) {
+static void a_system_joins_the_user_where_there_is_none(void **state) {
     (void)state;
     static const pair pairs[] = {
         {CHAT(S("a") "," U("b") "," A("c") "," U("d")), "[a\n\nb]c.[d]"},
@@ -153,7 +153,7 @@ static void what_is_taken_comes_as_it_is(void **state) {
 }
 
 // The system's text stands with the last user's turn, but only where that is the last message.
-static void a_system_is_told_beside_results_too(void **state) {
+static void a_system_is_written_beside_results_too(void **state) {
     (void)state;
     static const char last[] =
         "{% if messages[0].role == 'system' %}{% set s = messages[0].content + '|' %}"
@@ -199,8 +199,8 @@ static void several_calls_are_several_messages(void **state) {
     expect_all(one_call, pairs, N(pairs));
 }
 
-// Neither calls nor what they gave: they are told as text.
-static void calls_that_are_left_out_are_told_as_text(void **state) {
+// The template writes neither calls nor results.
+static void calls_that_are_left_out_become_text(void **state) {
     (void)state;
     static const char users[] = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}"
                                 "[{{ m.content }}]{% endif %}{% endfor %}{{ tools }}";
@@ -208,6 +208,8 @@ static void calls_that_are_left_out_are_told_as_text(void **state) {
         {CHAT(U("a") "," C("null", CALL("x", "1")) "," T("x", "b") "," U("c")),
          "[a][<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n</tool_call>]"
          "[<tool_response>\nb\n</tool_response>\nc]None"},
+        {CHAT(U("a") "," C("null", "{\"name\":\"g\",\"arguments\":{\"a\":1}}")), // no function
+         "[a][<tool_call>\n{\"name\": \"g\", \"arguments\": {\"a\": 1}}\n</tool_call>]None"},
     };
     expect_all(users, pairs, N(pairs));
 }
@@ -229,7 +231,7 @@ static void tools_that_are_not_written_are_described(void **state) {
 }
 
 // What a user says after a result stands with it where turns alternate but for calls.
-static void a_user_is_told_after_a_result(void **state) {
+static void a_user_is_written_after_a_result(void **state) {
     (void)state;
     static const char template[] =
         "{% set ns = namespace(i=0) %}{% if messages[0].role == 'system' %}"
@@ -394,7 +396,19 @@ static void pictures_are_refused_or_named(void **state) {
     expect_all(plain, pairs, N(pairs));
 }
 
-static void what_cannot_be_told_is_said(void **state) {
+static void expect_refusals(const char *template, const pair *pairs, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        fr_error err = {0};
+        char *text = rendered(template, pairs[i].conversation, &err);
+        if (text) fail_msg("%s: %s", pairs[i].conversation, text);
+        if (strncmp(err.text, pairs[i].prompt, strlen(pairs[i].prompt)))
+            fail_msg("expected %s, found %s", pairs[i].prompt, err.text);
+    }
+}
+
+#define PICTURE(role) "{\"role\":\"" role "\",\"content\":[" PART("a") ",{\"type\":\"image_url\"}]}"
+
+static void wrong_messages_are_named(void **state) {
     (void)state;
     static const pair pairs[] = {
         {CHAT(U("a") "," SAYS("witness", "b")), "messages[1].role: expected one that the chat "
@@ -407,33 +421,46 @@ static void what_cannot_be_told_is_said(void **state) {
         {CHAT(U("a") ",{\"role\":\"assistant\",\"function_call\":{}}"),
          "messages[1].function_call.name: expected a string"},
         {CHAT("3"), "messages[0]: expected an object"},
-        {CHAT("{\"content\":\"a\"}"), "messages[0].role: expected a string"}};
-    for (size_t i = 0; i < N(pairs); i++) {
-        fr_error err = {0};
-        char *text = rendered(plain, pairs[i].conversation, &err);
-        if (text) fail_msg("%s: %s", pairs[i].conversation, text);
-        if (strncmp(err.text, pairs[i].prompt, strlen(pairs[i].prompt)))
-            fail_msg("expected %s, found %s", pairs[i].prompt, err.text);
-    }
+        {CHAT("{\"content\":\"a\"}"), "messages[0].role: expected a string"},
+        {CHAT(U("a") "," PICTURE("tool")), "messages[1].content[1]: expected "},
+        {CHAT(U("a") "," PICTURE("function") "," PICTURE("function")),
+         "messages[1].content[1]: expected "},
+        {CHAT(U("a") ",{\"role\":\"tool\",\"content\":{\"a\":1}}"),
+         "messages[1].content: expected "},
+        {CHAT(U("a") ",{\"role\":\"assistant\",\"content\":[{\"type\":\"text\"}],\"tool_calls\":["
+                     "{\"name\":\"f\"}]}"),
+         "messages[1].content[0].text: expected "},
+        // The number is the request's, though the first message is left out.
+        {CHAT(S(HEADER) "," U("a") "," C("null", "{}")),
+         "messages[2].tool_calls[0].name: expected a string"},
+        {"{\"messages\":[],\"tools\":[3]}", "tools[0]: expected an object"}};
+    expect_refusals(plain, pairs, N(pairs));
+    static const pair joined[] = {
+        // with the message in front
+        {CHAT(U("a") "," A("b") ",{\"role\":\"assistant\",\"reasoning_content\":4}"),
+         "messages[2].reasoning_content: expected a string"},
+        {CHAT(U("a") "," A("b") ",{\"role\":\"assistant\",\"tool_calls\":4}"),
+         "messages[2].tool_calls: expected a list"}};
+    expect_refusals(turns, joined, N(joined));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_alternate_where_they_have_to),
-        cmocka_unit_test(a_system_is_told_with_the_user_where_there_is_none),
+        cmocka_unit_test(a_system_joins_the_user_where_there_is_none),
         cmocka_unit_test(what_is_taken_comes_as_it_is),
-        cmocka_unit_test(a_system_is_told_beside_results_too),
+        cmocka_unit_test(a_system_is_written_beside_results_too),
         cmocka_unit_test(several_calls_are_several_messages),
-        cmocka_unit_test(calls_that_are_left_out_are_told_as_text),
+        cmocka_unit_test(calls_that_are_left_out_become_text),
         cmocka_unit_test(tools_that_are_not_written_are_described),
-        cmocka_unit_test(a_user_is_told_after_a_result),
+        cmocka_unit_test(a_user_is_written_after_a_result),
         cmocka_unit_test(ids_become_nine_letters),
         cmocka_unit_test(missing_ids_are_made),
         cmocka_unit_test(new_ids_are_of_this_kind),
         cmocka_unit_test(older_names_are_newer_ones),
         cmocka_unit_test(a_gateways_line_is_left_out),
         cmocka_unit_test(pictures_are_refused_or_named),
-        cmocka_unit_test(what_cannot_be_told_is_said),
+        cmocka_unit_test(wrong_messages_are_named),
     };
     return cmocka_run_group_tests_name("api/fit", tests, NULL, NULL);
 }

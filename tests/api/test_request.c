@@ -642,8 +642,14 @@ static void a_last_message_of_the_assistant_is_continued(void **state) {
     refuse(SAID "[{\"type\":\"text\",\"text\":4}]}]}", "messages[1].content[0].text: expected ");
     refuse(SAID "[{\"text\":\"a\"}]}]}", "messages[1].content[0]: expected ");
     refuse(SAID "\"\",\"reasoning_content\":4}]}",
-           "messages[1].reasoning_content: expected a string, found 4");
+           "messages[1].reasoning_content: expected a string");
 #undef SAID
+    // A call, by its older name, ends a turn.
+    take("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\","
+         "\"function_call\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}");
+    expect_ids(0, "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n<tool_call>\n{\"name\": "
+                  "\"f\", \"arguments\": {}}\n</tool_call><|im_end|>\n<|im_start|>assistant\n");
+    fr_api_close(&r);
     take("{\"messages\":[{\"role\":\"assistant\",\"content\":\"once\"}]}");
     expect_ids(0, "<|im_start|>assistant\nonce");
     fr_api_close(&r);

@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char THINK[] = "<think>", END_THINK[] = "</think>", CALL[] = "<tool_call>",
-                  END_CALL[] = "</tool_call>", FENCE[] = "```json", MISTRAL[] = "[TOOL_CALLS]",
-                  TAG[] = "<|python_tag|>", CHANNEL[] = "<|channel|>";
+static const char THINK[] = "<think>", END_THINK[] = "</think>", CALL[] = MARK_CALL,
+                  FENCE[] = "```json", MISTRAL[] = "[TOOL_CALLS]";
 
-const char *const fr_api_marks[] = {THINK,       END_THINK, CHANNEL,         "<|message|>",
-                                    "<|start|>", "<|end|>", "<|constrain|>", NULL};
-const char *const fr_api_call_marks[] = {CALL, END_CALL, MISTRAL, "[CALL_ID]", "[ARGS]", TAG, NULL};
+const char *const fr_api_marks[] = {THINK,      END_THINK, MARK_CHANNEL,    MARK_MESSAGE,
+                                    MARK_START, MARK_END,  "<|constrain|>", NULL};
+const char *const fr_api_call_marks[] = {CALL,      MARK_END_CALL, MISTRAL, MARK_CALL_ID,
+                                         MARK_ARGS, MARK_PYTHON,   NULL};
 
 // Calls whose marks may stand anywhere in the content.
 static const struct {
     fr_api_form form;
     const char *mark;
-} CALLS[] = {{FR_API_MARKED, CALL}, {FR_API_MISTRAL, MISTRAL}, {FR_API_TAGGED, TAG}};
+} CALLS[] = {{FR_API_MARKED, CALL}, {FR_API_MISTRAL, MISTRAL}, {FR_API_TAGGED, MARK_PYTHON}};
 enum { N_CALLS = sizeof CALLS / sizeof *CALLS };
 
 static bool says(const char *chat_template, const char *text) {
@@ -32,9 +32,9 @@ void fr_api_answer_open(fr_api_answer *a, bool thinks, bool open, bool tools,
     *a = (fr_api_answer){.thinks = thinks,
                          .tools = tools,
                          .json_calls = tools && !marked && says(chat_template, "parameters"),
-                         .stage = says(chat_template, CHANNEL) ? FR_API_HEAD
-                                  : thinks && open             ? FR_API_THINKS
-                                                               : FR_API_BEGINS};
+                         .stage = says(chat_template, MARK_CHANNEL) ? FR_API_HEAD
+                                  : thinks && open                  ? FR_API_THINKS
+                                                                    : FR_API_BEGINS};
     if (a->stage == FR_API_THINKS) fr_answer_think(a);
 }
 
@@ -82,8 +82,8 @@ static bool is_looked_for(const fr_api_answer *a, int i) {
     return a->tools && !(a->json_calls && CALLS[i].form == FR_API_MARKED);
 }
 
-// Whether a call of some form stands at a beginning, or may yet; *form: its own, *mark: the bytes of
-// its mark.
+// Whether a call stands at the beginning of the text, or may yet. *form: its form; *mark: the bytes of its
+// mark.
 static fr_begins call_at(const fr_api_answer *a, const char *text, size_t n, fr_api_form *form,
                          size_t *mark) {
     fr_begins found = FR_BEGINS_NOT;
@@ -152,8 +152,8 @@ static bool think(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     return true;
 }
 
-// Where a call's mark stands first, *which of them, or its beginning at the end of the text; n:
-// nowhere.
+// Where the first call's mark stands, number *which of CALLS, or (-1) where one may begin at the end of
+// the text; n: nowhere.
 static size_t first_mark(const fr_api_answer *a, const char *text, size_t n, int *which) {
     *which = -1;
     for (size_t at = 0; at < n && a->tools; at++) {

@@ -8,9 +8,9 @@
 // - <|python_tag|> and such objects, or NAME.call(KEY=VALUE...), up to the end (Llama 3);
 // - messages with a head, <|channel|>CHANNEL<|message|>...<|end|> (harmony, of gpt-oss): the channel
 //   "analysis" is thinking, one that goes to functions.NAME a call, all else content.
-// There may be several calls between two marks. The end of a piece that may be the beginning of a
-// mark is held back, and so is what may become a call; what can be none is content at once, and marks
-// within it count. Nothing but white space around thinking and calls is lost.
+// There may be several calls between two marks. Held back is the end of a piece that may begin a mark,
+// and what may become a call. A text that cannot become one is content at once, and marks within it count.
+// Only white space around thinking and calls is lost.
 #ifndef FR_API_ANSWER_H
 #define FR_API_ANSWER_H
 #include "api/call_scan.h"
@@ -33,10 +33,10 @@ typedef enum fr_api_stage {
 } fr_api_stage;
 
 typedef struct fr_api_answer {
-    bool thinks, tools, json_calls; // what is looked for; calls are JSON alone
-    bool one_call;                  // those behind the first are left out
-    // Borrowed: a list of the tools that JSON without a mark may call; NULL: any name is one.
-    const json_t *offered;
+    bool thinks, tools;    // thinking, and calls, are looked for
+    bool json_calls;       // calls are JSON alone
+    bool one_call;         // those after the first are left out
+    const json_t *offered; // borrowed: the tools that JSON without a mark may call; NULL: any
     // So far; each only grows.
     fr_buffer thinking, content;
     fr_api_call call[FR_API_CALLS];
@@ -48,21 +48,22 @@ typedef struct fr_api_answer {
     int n_thoughts;
     // At work.
     fr_api_stage stage;
-    bool trims;        // white space is between parts
-    fr_buffer held;    // not yet told apart
-    size_t done;       // bytes in front of it that are
+    bool trims;     // white space here stands between parts, and is lost
+    fr_buffer held; // what is held back, after `done` bytes that are not any more
+    size_t done;
     size_t read;       // bytes of the text in front of what is held
-    size_t blank;      // bytes of white space that it begins with, as far as is known
+    size_t blank;      // of these the white space at its beginning, as far as it was read
     fr_call_scan scan; // of the call at hand
-    size_t scanned;    // bytes that were looked at as calls, all in all
-    // Of a message of harmony: its body is thinking; its marks are content; some of it was read; it
-    // is a call, in front of which a head of so many bytes is still held.
-    bool body_thinks, body_raw, body_began;
-    size_t head;
+    size_t scanned;    // bytes that were read as calls, in all
+    // Of a message of harmony:
+    bool body_thinks; // its body is thinking
+    bool body_raw;    // ... or content, and so are its marks
+    bool body_began;  // some of the body was read
+    size_t head;      // of a call: bytes of the head, which is held; 0: it is no call
 } fr_api_answer;
 
-// `thinks`: thinking is taken out; `open`: the prompt has begun it. `tools`: calls are.
-// `chat_template` (may be NULL) tells which form calls have.
+// `thinks`: thinking is taken out; `open`: the prompt has begun it. `tools`: calls are taken out.
+// `chat_template` (may be NULL) decides on the form of calls.
 void fr_api_answer_open(fr_api_answer *a, bool thinks, bool open, bool tools,
                         const char *chat_template);
 void fr_api_answer_close(fr_api_answer *a); // {0} is fine

@@ -14,7 +14,7 @@ static inline size_t fr_answer_left(const fr_api_answer *a) {
 // Moves the first n held bytes to where they belong, or drops them.  [answer.c]
 fr_status fr_answer_move(fr_api_answer *a, fr_buffer *to, size_t n, fr_error *err);
 void fr_answer_drop(fr_api_answer *a, size_t n);
-// Thinking begins where the held text does, or ends there.
+// Thinking begins, or ends, where the held text begins.
 void fr_answer_think(fr_api_answer *a);
 void fr_answer_thought(fr_api_answer *a);
 // Reads on in the call at hand. FR_CALL_WHOLE: its calls are kept.

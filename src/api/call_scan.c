@@ -1,7 +1,9 @@
-// call_scan.c — a place for each part of the forms of calls, which answer.h tells. What was no call is
-// read again from the next mark within it, and yet no byte more than three times: a mark ends every
-// reading but those in a string, in "..." or in '...'; a new one is in neither; and as a quote means
-// something to each of them, two that differ in this differ for good.
+// call_scan.c — a state machine: a state ("place") for each part of the forms of calls (answer.h).
+//
+// A text that turns out to be no call is read again from the next mark within it. No byte is read more
+// than three times so. A reading goes on over a mark only where that stands in a string, in "..." or in
+// '...'. The new reading, which begins at the mark, is in neither. Each quote changes the state of all
+// readings, so that two of them never come to be in the same kind of string.
 #include "api/call_scan.h"
 #include "api/answer_parts.h"
 #include "api/marks.h"
@@ -11,12 +13,12 @@
 enum { MOST_NAME = 256, MOST_WORD = 512 };
 
 enum {    // places
-    OPEN, // between objects
+    OPEN, // between objects, or before the first
     OBJECT,
     DOUBLED, // before the second brace at its end
-    MARK,    // an end mark, or the next call's
+    MARK,    // in an end mark, or the next call's mark
     NAME,    // Mistral's or Python's
-    NAMED,   // Mistral's: before the arguments, or one of the marks
+    NAMED,   // after Mistral's name or a mark: before the arguments, or another mark
     NAME_MARK,
     CALL_ID,
     NO_ARGUMENTS, // "null"
@@ -31,20 +33,18 @@ enum {    // places
     AFTER_VALUE,
 };
 
-enum { OTHER, ITS_NAME, ITS_ARGUMENTS, ITS_PARAMETERS }; // members
-
-static const char ID[] = "[CALL_ID]", ARGS[] = "[ARGS]";
+enum { OTHER, ITS_NAME, ITS_ARGUMENTS, ITS_PARAMETERS }; // members of a call's object
 
 // What ends a call, or begins the next.
 static const struct {
     const char *end[4], *begin;
-} AFTER[] = {[FR_API_MARKED] = {{"</tool_call>"}, "<tool_call>"},
-             [FR_API_ALONE] = {{NULL}, "<|python_tag|>"},
+} AFTER[] = {[FR_API_MARKED] = {{MARK_END_CALL}, MARK_CALL},
+             [FR_API_ALONE] = {{NULL}, MARK_PYTHON},
              [FR_API_BARE] = {{NULL}, NULL},
              [FR_API_FENCED] = {{"```"}, NULL},
              [FR_API_MISTRAL] = {{NULL}, NULL},
-             [FR_API_TAGGED] = {{NULL}, "<|python_tag|>"},
-             [FR_API_HARMONY] = {{"<|end|>", "<|call|>", "<|return|>"}, "<|start|>"}};
+             [FR_API_TAGGED] = {{NULL}, MARK_PYTHON},
+             [FR_API_HARMONY] = {{MARK_END, "<|call|>", "<|return|>"}, MARK_START}};
 
 void fr_call_scan_begin(fr_call_scan *s, fr_api_form form, const json_t *offered, size_t space,
                         size_t mark) {
@@ -91,11 +91,7 @@ static fr_call_verdict go(fr_call_scan *s, int place) {
     return FR_CALL_MAYBE;
 }
 
-static bool is_blank(char c) {
-    return fr_blank(&c, 1);
-}
-
-// The call ends `cut` bytes before what was read, after which `rest` of them are still to be read.
+// The call's text ends `cut` bytes in front of here. The last `rest` bytes belong to what follows.
 static fr_call_verdict whole(fr_call_scan *s, size_t cut, size_t rest) {
     s->end = s->at - cut;
     s->next = s->at - rest;
@@ -116,7 +112,7 @@ static fr_call_verdict begin_object(fr_call_scan *s, char c) {
     return go(s, s->form == FR_API_HARMONY ? ARGUMENTS : OBJECT);
 }
 
-// Whether the form's calls may be over here, so that a mark may follow.
+// Whether the text may end here, so that a mark may follow.
 static bool may_end(const fr_call_scan *s) {
     return (s->n_objects > 0 && (!s->list || s->closed)) || s->form == FR_API_HARMONY;
 }
@@ -145,7 +141,7 @@ static fr_call_verdict begin_mark(fr_call_scan *s, const char *text) {
 
 static fr_call_verdict at_open(fr_call_scan *s, const char *text, char c) {
     const bool first = !s->n_objects && !s->list && !s->closed;
-    if (is_blank(c)) return FR_CALL_MAYBE;
+    if (fr_is_blank(c)) return FR_CALL_MAYBE;
     if (c == '{' && !s->closed) return begin_object(s, c);
     if (first && s->form == FR_API_HARMONY && c == 'n') {
         s->from = s->at - 1;
@@ -169,7 +165,7 @@ static fr_call_verdict at_open(fr_call_scan *s, const char *text, char c) {
 
 // ---------------------------------------------------------------- objects
 
-// Which members an object without a mark may begin with.
+// Whether an object without a mark may begin with this member.
 static bool may_come_first(const fr_call_scan *s, const char *key, size_t n) {
     static const char *const members[] = {"name", "arguments", "type", "id", "parameters"};
     const size_t some = s->form == FR_API_ALONE ? 5 : 2;
@@ -244,7 +240,7 @@ static fr_call_verdict at_doubled(fr_call_scan *s, char c) {
 // ---------------------------------------------------------------- Mistral's names
 
 static fr_call_verdict before_arguments(fr_call_scan *s, char c) {
-    if (is_blank(c)) return go(s, NAMED);
+    if (fr_is_blank(c)) return go(s, NAMED);
     if (c == '{') {
         walk_from(s, c);
         return go(s, ARGUMENTS);
@@ -257,7 +253,8 @@ static fr_call_verdict before_arguments(fr_call_scan *s, char c) {
 static fr_call_verdict at_name_mark(fr_call_scan *s, const char *text) {
     const char *from = text + s->from;
     const size_t n = s->at - s->from;
-    const fr_begins id = fr_begins_with(from, n, ID), args = fr_begins_with(from, n, ARGS);
+    const fr_begins id = fr_begins_with(from, n, MARK_CALL_ID),
+                    args = fr_begins_with(from, n, MARK_ARGS);
     if (args == FR_BEGINS) s->after_args = true;
     if (args == FR_BEGINS) return go(s, NAMED);
     if (id == FR_BEGINS) {
@@ -269,7 +266,7 @@ static fr_call_verdict at_name_mark(fr_call_scan *s, const char *text) {
 
 static fr_call_verdict at_call_id(fr_call_scan *s, char c) {
     if (c == '[' || c == '{') return before_arguments(s, c);
-    const bool good = is_blank(c) || fr_is_call_name(&c, 1);
+    const bool good = fr_is_blank(c) || fr_is_call_name(&c, 1);
     return good && s->at - s->from <= MOST_NAME ? FR_CALL_MAYBE : FR_CALL_NOT;
 }
 
@@ -309,7 +306,7 @@ static fr_call_verdict begin_python(fr_call_scan *s, const char *text) {
 static fr_call_verdict at_name(fr_call_scan *s, const char *text, char c) {
     const bool python = s->form == FR_API_TAGGED;
     if (python && c == '(') return begin_python(s, text);
-    if (!python && (is_blank(c) || c == '[' || c == '{')) return before_arguments(s, c);
+    if (!python && (fr_is_blank(c) || c == '[' || c == '{')) return before_arguments(s, c);
     return fr_is_call_name(text + s->from, s->at - s->from) ? FR_CALL_MAYBE : FR_CALL_NOT;
 }
 
@@ -322,19 +319,19 @@ static fr_call_verdict end_python(fr_call_scan *s) {
 
 static fr_call_verdict at_key(fr_call_scan *s, char c) {
     if (c == ')') return end_python(s);
-    if (is_blank(c)) return FR_CALL_MAYBE;
+    if (fr_is_blank(c)) return FR_CALL_MAYBE;
     s->from = s->at - 1;
     return isalpha((unsigned char)c) || c == '_' ? go(s, EQUALS) : FR_CALL_NOT;
 }
 
 static fr_call_verdict at_equals(fr_call_scan *s, char c) {
     if (c == '=') return go(s, BEFORE_VALUE);
-    const bool good = isalnum((unsigned char)c) || c == '_' || is_blank(c);
+    const bool good = isalnum((unsigned char)c) || c == '_' || fr_is_blank(c);
     return good && s->at - s->from <= MOST_NAME ? FR_CALL_MAYBE : FR_CALL_NOT;
 }
 
 static fr_call_verdict before_value(fr_call_scan *s, char c) {
-    if (is_blank(c)) return FR_CALL_MAYBE;
+    if (fr_is_blank(c)) return FR_CALL_MAYBE;
     s->from = s->at - 1;
     if (c == '"' || c == '\'') {
         s->quote = c;
@@ -349,7 +346,7 @@ static fr_call_verdict before_value(fr_call_scan *s, char c) {
 
 static fr_call_verdict end_value(fr_call_scan *s, const char *text, char c) {
     size_t n = s->at - 1 - s->from;
-    while (n && is_blank(text[s->from + n - 1]))
+    while (n && fr_is_blank(text[s->from + n - 1]))
         n--;
     json_t *value = fr_python_value(text + s->from, n);
     json_decref(value);
@@ -359,7 +356,7 @@ static fr_call_verdict end_value(fr_call_scan *s, const char *text, char c) {
 
 static fr_call_verdict in_word(fr_call_scan *s, const char *text, char c) {
     if (c == ',' || c == ')') return end_value(s, text, c);
-    if (is_blank(c)) return go(s, AFTER_VALUE);
+    if (fr_is_blank(c)) return go(s, AFTER_VALUE);
     const bool good = isalnum((unsigned char)c) || c == '.' || c == '+' || c == '-';
     return good && s->at - s->from <= MOST_WORD ? FR_CALL_MAYBE : FR_CALL_NOT;
 }
@@ -382,7 +379,7 @@ static fr_call_verdict in_nested(fr_call_scan *s, char c) {
 }
 
 static fr_call_verdict after_value(fr_call_scan *s, const char *text, char c) {
-    if (is_blank(c)) return FR_CALL_MAYBE;
+    if (fr_is_blank(c)) return FR_CALL_MAYBE;
     return c == ',' || c == ')' ? end_value(s, text, c) : FR_CALL_NOT;
 }
 

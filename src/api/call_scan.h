@@ -1,7 +1,7 @@
-// call_scan.h — whether what a model writes may become a call of a tool, byte by byte: so that what
-// can be none is known at once, and nothing is read twice. Private to src/api.
+// call_scan.h — reads what may become a call of a tool, byte by byte. It says as soon as possible that
+// the text cannot become one. Private to src/api.
 //
-// A call that is cut off by another one's mark is whole, as is one at the end of the text.
+// The mark of another call, and the end of the text, end a call too.
 #ifndef FR_API_CALL_SCAN_H
 #define FR_API_CALL_SCAN_H
 #include "api/json_walk.h"
@@ -21,33 +21,34 @@ typedef enum fr_call_verdict { FR_CALL_MAYBE, FR_CALL_NOT, FR_CALL_WHOLE } fr_ca
 typedef struct fr_call_scan {
     fr_api_form form;
     const json_t *offered;  // as in fr_api_answer
-    size_t space, head;     // bytes in front of the mark; up to where it ends
-    size_t at;              // bytes that were read
-    size_t end, next;       // of one that is whole: where its text ends, and what stands after it
-    uint8_t place;          // in call_scan.c
-    uint8_t member;         // of the object at hand: which one's value it is
-    bool has_key, doubled;  // it has one; its braces are
-    bool list, closed;      // of objects; no more may follow
-    bool named, has_values; // so is the object at hand; it has arguments
-    bool after_args;        // Mistral's mark of arguments was there
-    int n_objects;
-    size_t from; // where the value or the word at hand begins
-    char quote;
+    size_t space, head;     // bytes in front of the mark; the same and the mark
+    size_t at;              // bytes read
+    size_t end, next;       // of a whole call: where its text ends, and where the rest begins
+    uint8_t place;          // the state (call_scan.c)
+    uint8_t member;         // of the object at hand: the one whose value is read
+    bool has_key, doubled;  // the object at hand has a key; its braces are doubled
+    bool named, has_values; // it has the name of a tool; it has arguments
+    bool list, closed;      // the objects stand in a list; no more of them may follow
+    bool after_args;        // Mistral's [ARGS] was there
+    int n_objects;          // whole ones
+    size_t from;            // where the value or the word at hand begins
+    char quote;             // of Python's string at hand
     fr_json_walk json;
 } fr_call_scan;
 
-// Of a text that begins with so many bytes of white space and the form's mark.
+// The text begins with so many bytes of white space and of the form's mark.
 void fr_call_scan_begin(fr_call_scan *s, fr_api_form form, const json_t *offered, size_t space,
                         size_t mark);
-// Reads on in the n bytes of the same text; `last`: there are no more.
+// Reads on in the same text, which has n bytes by now. `last`: there will be no more.
 fr_call_verdict fr_call_scan_read(fr_call_scan *s, const char *text, size_t n, bool last);
 
-// Whether it may be the name of a function in a form where that stands outside of JSON.
+// Whether it may be a function's name, in a form where that stands outside JSON.
 bool fr_is_call_name(const char *text, size_t n);
-// Other JSON has names too: without a mark only those of tools are calls.
+// Whether the form has no mark, so that other JSON looks the same.
+bool fr_is_call_unsure(fr_api_form form);
+// Whether an object with that name may be a call: in such a form only one with a tool's name.
 bool fr_is_call_offered(fr_api_form form, const json_t *offered, const char *name);
-bool fr_is_call_unsure(fr_api_form form); // JSON without a mark
-// A value as Python writes it; NULL: neither JSON nor one of the few words that differ.
+// A Python value: JSON, True, False, None or '...' without escapes. NULL: something else.
 json_t *fr_python_value(const char *text, size_t n);
 
 #endif

@@ -1,15 +1,13 @@
-// calls.c — the texts of calls, by their forms. Several are kept, or none of them.
+// calls.c — parses the texts of calls. A text may hold several: all of them are kept, or none.
 #include "api/answer_parts.h"
 #include "api/marks.h"
 #include "json/value.h"
 #include <stdlib.h>
 #include <string.h>
 
-static const char ARGS[] = "[ARGS]", CALL_ID[] = "[CALL_ID]";
-
 // ---------------------------------------------------------------- keeping
 
-// Takes both; NULL is a failure.
+// Takes both, of which NULL is a failure. True: the call is kept, or is left out as one call is wanted.
 static bool keep(fr_api_answer *a, char *name, char *arguments) {
     const bool left_out = name && arguments && a->one_call && a->n_calls;
     if (name && arguments && !left_out && a->n_calls < FR_API_CALLS) {
@@ -28,8 +26,8 @@ static void give_back(fr_api_answer *a, int n_calls) {
     }
 }
 
-// The object that JSON of arguments stands for: itself, or the one in a string; {} for null or
-// nothing. NULL: it stands for none.
+// The arguments as an object: itself, or the one in a string; {} for null and for nothing. NULL: they
+// are something else.
 static json_t *object_of(const json_t *given) {
     if (!given || json_is_null(given)) return json_object();
     if (json_is_object(given)) return json_incref((json_t *)(uintptr_t)given);
@@ -64,7 +62,7 @@ static bool keep_object(fr_api_answer *a, const json_t *call) {
 // ---------------------------------------------------------------- JSON
 
 static size_t trimmed(const char *text, size_t n) {
-    while (n && fr_blank(text + n - 1, 1))
+    while (n && fr_is_blank(text[n - 1]))
         n--;
     return n;
 }
@@ -110,7 +108,7 @@ static bool take_object(fr_api_answer *a, const char *text, size_t n) {
 // Bytes of what may stand around objects and between them.
 static size_t between(const char *text, size_t n) {
     size_t i = 0;
-    while (i < n && (fr_blank(text + i, 1) || (text[i] && strchr(",;[]", text[i]))))
+    while (i < n && (fr_is_blank(text[i]) || (text[i] && strchr(",;[]", text[i]))))
         i++;
     return i;
 }
@@ -147,16 +145,17 @@ static bool take_mistral(fr_api_answer *a, const char *text, size_t n) {
     const char *from = text + space, *value = memchr(from, '{', n - space);
     if (space < n && (*from == '[' || *from == '{')) return take_objects(a, text, n);
     const size_t all = n - space, head = value ? (size_t)(value - from) : all;
-    const size_t args = fr_find_mark(from, head, ARGS), id = fr_find_mark(from, head, CALL_ID);
+    const size_t args = fr_find_mark(from, head, MARK_ARGS),
+                 id = fr_find_mark(from, head, MARK_CALL_ID);
     size_t given = head; // without a brace: null
-    if (!value && args < head) given = args + strlen(ARGS);
+    if (!value && args < head) given = args + strlen(MARK_ARGS);
     return fr_answer_take_named(a, from, trimmed(from, id < args ? id : args), from + given,
                                 all - given);
 }
 
 // ---------------------------------------------------------------- <|python_tag|>
 
-// Bytes of one of the arguments in NAME.call(KEY=VALUE, ...): up to the ',' or ')' behind it.
+// Bytes of one of the arguments in NAME.call(KEY=VALUE, ...): up to the ',' or ')' after it.
 static size_t argument_end(const char *text, size_t n) {
     int depth = 0;
     char quote = 0;

@@ -9,9 +9,9 @@
 #include <string.h>
 
 enum { MOST_HEAD = 512 };
-static const char CHANNEL[] = "<|channel|>", MESSAGE[] = "<|message|>", START[] = "<|start|>",
+static const char CHANNEL[] = MARK_CHANNEL, MESSAGE[] = MARK_MESSAGE, START[] = MARK_START,
                   TO[] = "to=functions.";
-static const char *const ENDS[] = {"<|end|>", "<|call|>", "<|return|>", START};
+static const char *const ENDS[] = {MARK_END, "<|call|>", "<|return|>", START};
 enum { N_ENDS = sizeof ENDS / sizeof *ENDS };
 
 // ---------------------------------------------------------------- heads
@@ -28,7 +28,7 @@ static fr_begins is_head(const char *text, size_t n) {
                                                                                 : found;
 }
 
-// The name of the function that the message goes to, and its bytes; 0: it goes to none.
+// The name of the function that the message goes to. Returns its bytes; 0: it goes to none.
 static size_t recipient(const char *head, size_t n, const char **name) {
     const size_t at = fr_find_mark(head, n, TO);
     size_t bytes = 0;
@@ -45,8 +45,8 @@ static bool is_analysis(const char *head, size_t n) {
     return fr_begins_with(head + from, n - from, "analysis") == FR_BEGINS;
 }
 
-// Something stands between two messages that become one.
-static fr_status part(fr_buffer *to, fr_error *err) {
+// Separates two messages that become one text.
+static fr_status separate(fr_buffer *to, fr_error *err) {
     return to->n ? fr_buffer_add(to, "\n\n", 2, err) : FR_OK;
 }
 
@@ -57,15 +57,15 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const fr_begins is = is_head(text, n);
     a->head = 0;
     a->body_thinks = a->body_raw = a->body_began = false;
-    const bool cut = is == FR_BEGINS && at == n; // says nothing
+    const bool cut = is == FR_BEGINS && at == n; // in the head
     if (last && (cut || fr_blank(text, n) == n)) {
         fr_answer_drop(a, n);
         return false;
     }
-    if ((!last && is != FR_BEGINS_NOT && at == n)) return false;
+    if (!last && is != FR_BEGINS_NOT && at == n) return false;
     a->stage = FR_API_BODY;
     if (is != FR_BEGINS || at == n) { // no head
-        *st = part(&a->content, err);
+        *st = separate(&a->content, err);
         return !*st;
     }
     const size_t whole = at + strlen(MESSAGE);
@@ -77,7 +77,7 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     }
     a->body_raw = calls || (analysis && !a->thinks);
     a->body_thinks = analysis && !a->body_raw;
-    *st = part(a->body_thinks ? &a->thinking : &a->content, err);
+    *st = separate(a->body_thinks ? &a->thinking : &a->content, err);
     if (!*st && a->body_raw) {
         *st = fr_answer_move(a, &a->content, whole, err);
     } else if (!*st) {
@@ -89,7 +89,7 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
 
 // ---------------------------------------------------------------- bodies
 
-// The mark that ends a body here, or may yet; *bytes: what of it is no part of the next head.
+// Whether a mark that ends the body stands here, or may yet. *bytes: its length; 0: it begins a head.
 static fr_begins end_at(const char *text, size_t n, size_t *bytes) {
     fr_begins found = FR_BEGINS_NOT;
     for (int i = 0; i < N_ENDS; i++) {
@@ -100,7 +100,7 @@ static fr_begins end_at(const char *text, size_t n, size_t *bytes) {
     return found;
 }
 
-// Where the body ends, and the bytes of the mark there, or where a mark may begin; n: nowhere.
+// Where the body ends, by a mark of *mark bytes, or where a mark may begin; n: nowhere.
 static size_t body_end(const fr_api_answer *a, fr_begins *is, size_t *mark) {
     const char *text = fr_answer_held(a);
     const size_t n = fr_answer_left(a);
@@ -108,14 +108,15 @@ static size_t body_end(const fr_api_answer *a, fr_begins *is, size_t *mark) {
     for (size_t at = 0; at < n; at++) {
         if (text[at] != *START) continue;
         *is = end_at(text + at, n - at, mark);
-        const bool head = !at && !a->body_began && *is == FR_BEGINS && !*mark; // which was none
+        // A start mark here is the beginning of what was taken for a head and is text.
+        const bool head = !at && !a->body_began && *is == FR_BEGINS && !*mark;
         if (*is != FR_BEGINS_NOT && !head) return at;
     }
     *is = FR_BEGINS_NOT;
     return n;
 }
 
-// The body of a call is held until it is whole, or can be none.
+// The body of a call is held until it is whole, or cannot become one.
 static bool call(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const fr_call_scan *s = &a->scan;
     const char *name = NULL, *text = fr_answer_held(a);
@@ -130,7 +131,7 @@ static bool call(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     }
     a->head = 0;
     a->body_raw = true;
-    if (!(*st = part(&a->content, err))) *st = fr_answer_move(a, &a->content, s->head, err);
+    if (!(*st = separate(&a->content, err))) *st = fr_answer_move(a, &a->content, s->head, err);
     return !*st;
 }
 

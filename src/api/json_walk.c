@@ -1,9 +1,10 @@
 // json_walk.c — a state for each place in the grammar of RFC 8259, and a bit for each open level.
 #include "api/json_walk.h"
+#include "api/marks.h"
 #include <string.h>
 
 enum {
-    BEGIN, // of all
+    BEGIN, // of the whole
     VALUE,
     FIRST_ITEM, // or the list's end
     FIRST_KEY,  // or the object's end
@@ -30,10 +31,6 @@ static bool is_digit(char c) {
 
 static bool is_hex(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 static fr_walked go(fr_json_walk *w, int state) {
@@ -87,7 +84,7 @@ static fr_walked begin_value(fr_json_walk *w, char c) {
 }
 
 static fr_walked after_value(fr_json_walk *w, char c) {
-    if (is_blank(c)) return go(w, AFTER);
+    if (fr_is_blank(c)) return go(w, AFTER);
     if (c == ',') return go(w, in_list(w) ? VALUE : KEY);
     return c == (in_list(w) ? ']' : '}') ? close_level(w) : FR_WALKED_WRONG;
 }
@@ -107,8 +104,8 @@ static fr_walked in_escape(fr_json_walk *w, char c) {
     return c && strchr("\"\\/bfnrt", c) ? go(w, STRING) : FR_WALKED_WRONG;
 }
 
-// `more`: the state that the byte leads to within the number. A number that may end here does so
-// before any other byte.
+// `more`: the state that the byte leads to within the number; -1: none. A number that may end here does
+// so before any other byte.
 static fr_walked in_number(fr_json_walk *w, char c) {
     const bool e = c == 'e' || c == 'E';
     int more = -1;
@@ -138,7 +135,7 @@ static fr_walked in_number(fr_json_walk *w, char c) {
 
 // Where a value or a key is expected.
 static fr_walked in_between(fr_json_walk *w, char c) {
-    if (is_blank(c)) return w->state == BEGIN ? FR_WALKED_WRONG : FR_WALKED;
+    if (fr_is_blank(c)) return w->state == BEGIN ? FR_WALKED_WRONG : FR_WALKED;
     switch (w->state) {
     case BEGIN:
         return c == '{' || c == '[' ? open_level(w, c == '[') : FR_WALKED_WRONG;

@@ -22,7 +22,7 @@ size_t fr_begun_mark(const char *text, size_t n, const char *mark) {
 
 size_t fr_blank(const char *text, size_t n) {
     size_t i = 0;
-    while (i < n && text[i] && strchr(" \t\r\n", text[i]))
+    while (i < n && fr_is_blank(text[i]))
         i++;
     return i;
 }

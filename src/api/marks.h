@@ -4,6 +4,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define MARK_CALL     "<tool_call>"
+#define MARK_END_CALL "</tool_call>"
+#define MARK_PYTHON   "<|python_tag|>"
+#define MARK_CALL_ID  "[CALL_ID]"
+#define MARK_ARGS     "[ARGS]"
+#define MARK_CHANNEL  "<|channel|>" // harmony's
+#define MARK_MESSAGE  "<|message|>"
+#define MARK_START    "<|start|>"
+#define MARK_END      "<|end|>"
+
 typedef enum fr_begins { FR_BEGINS_NOT, FR_BEGINS_MAYBE, FR_BEGINS } fr_begins;
 
 // Whether the text begins with the mark, or may yet: it is shorter, and so far the same.
@@ -12,6 +22,10 @@ fr_begins fr_begins_with(const char *text, size_t n, const char *mark);
 size_t fr_find_mark(const char *text, size_t n, const char *mark);
 // Bytes at the end of the text that may begin the mark.
 size_t fr_begun_mark(const char *text, size_t n, const char *mark);
+// White space, as JSON has it.
+static inline bool fr_is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
 // Bytes of white space that the text begins with.
 size_t fr_blank(const char *text, size_t n);
 

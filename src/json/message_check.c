@@ -60,7 +60,8 @@ static fr_status check_call(const json_t *call, place at, fr_error *err) {
     const fr_status st = optional_text(call, "id", &at, err);
     if (st) return st;
     at.function = is_there(function);
-    if (at.function && !json_is_object(function)) return wrong(err, &at, NULL, "expected an object");
+    if (at.function && !json_is_object(function))
+        return wrong(err, &at, NULL, "expected an object");
     return fr_json_is_text(json_object_get(at.function ? function : call, "name"))
                ? FR_OK
                : wrong(err, &at, "name", "expected a string");
@@ -113,7 +114,8 @@ fr_status fr_json_check_tools(const json_t *tools, fr_error *err) {
         return fr_fail(err, FR_EARG, "tools: %zu, expected at most %d", n, FR_JSON_MAX_TOOLS);
     for (size_t i = 0; i < n; i++) {
         const place at = {.what = "tools", .index = i};
-        const json_t *tool = json_array_get(tools, i), *function = json_object_get(tool, "function");
+        const json_t *tool = json_array_get(tools, i),
+                     *function = json_object_get(tool, "function");
         if (!json_is_object(tool)) return wrong(err, &at, NULL, "expected an object");
         if (is_there(function) && !json_is_object(function))
             return wrong(err, &at, "function", "expected an object");

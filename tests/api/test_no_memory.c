@@ -38,11 +38,13 @@ static const struct {
      "\"tool_use_id\":\"t\",\"content\":[" TEXT ",{\"type\":\"image\"}]},{\"type\":\"document\","
      "\"source\":{\"type\":\"text\",\"data\":\"d\"}}]}," U "],\"tools\":["
      "{\"name\":\"f\",\"description\":\"x\",\"input_schema\":{}}],\"thinking\":"
-     "{\"type\":\"enabled\"},\"tool_choice\":{\"type\":\"auto\",\"disable_parallel_tool_use\":true}}",
+     "{\"type\":\"enabled\"},\"tool_choice\":{\"type\":\"auto\",\"disable_parallel_tool_use\":true}"
+     "}",
      fr_api_from_anthropic},
     {"{\"instructions\":\"be\",\"input\":[{\"type\":\"reasoning\",\"summary\":\"so\"},{\"type\":"
      "\"function_call\",\"call_id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"},{\"type\":"
-     "\"function_call_output\",\"call_id\":\"a\",\"output\":[{\"type\":\"input_image\"}]},{\"type\":"
+     "\"function_call_output\",\"call_id\":\"a\",\"output\":[{\"type\":\"input_image\"}]},{"
+     "\"type\":"
      "\"custom_tool_call\",\"call_id\":\"b\",\"name\":\"g\",\"input\":\"x\"},{\"type\":"
      "\"local_shell_call\",\"call_id\":\"c\",\"action\":{\"a\":1}},{\"type\":\"shell_call\","
      "\"call_id\":\"d\"},{\"type\":\"shell_call_output\",\"call_id\":\"d\",\"output\":[1]}," U
@@ -92,7 +94,8 @@ static void check_all(void) {
         for (fails_at = 1; fails_at <= all; fails_at++) {
             fr_ids ids = {0};
             const fr_status st = prompt_of(body, bodies[i].translate, &ids);
-            if (held != before) fail_msg("body %zu, call %ld: %ld leak", i, fails_at, held - before);
+            if (held != before)
+                fail_msg("body %zu, call %ld: %ld leak", i, fails_at, held - before);
             if (st && st != FR_ENOMEM) fail_msg("body %zu, call %ld: %s", i, fails_at, err.text);
             if (!st && (ids.n != right.n || memcmp(ids.data, right.data, ids.n * sizeof *ids.data)))
                 fail_msg("body %zu, call %ld: another prompt", i, fails_at);

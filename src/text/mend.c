@@ -1,36 +1,46 @@
+// mend.c — what is known of tokens by their spelling.
 #include "text/mend.h"
 #include <string.h>
 
-// Marks of turns, as the chat templates of the models that run here write them. An ordinary token or
-// an HTML tag that looks the same ("</s>") is not among them.
-static const char *const turn_marks[] = {
-    "<|im_start|>",
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<|begin_of_text|>",
-    "<|end_of_text|>",
-    "<|start_header_id|>",
-    "<|end_header_id|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|user|>",
-    "<|assistant|>",
-    "<|system|>",
-    "<|end|>",
-    "<|end_of_turn|>",
-    "<|START_OF_TURN_TOKEN|>",
-    "<|END_OF_TURN_TOKEN|>",
-    "<|EOT|>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<end_of_utterance>",
-    "[INST]",
-    "[/INST]",
-    "<｜begin▁of▁sentence｜>",
-    "<｜end▁of▁sentence｜>",
-    "<｜User｜>",
-    "<｜Assistant｜>",
+// Marks that the chat templates of the models that run here write. TURN: a mark of turns is a control
+// token whatever the file says. "</s>" is none: an ordinary token or an HTML tag may look the same. ENDS:
+// as a control token it ends an answer, besides the ids that the file names.
+enum { TURN = 1, ENDS = 2 };
+static const struct {
+    const char *text;
+    unsigned is;
+} marks[] = {
+    {"<|im_end|>", TURN | ENDS},
+    {"<|endoftext|>", TURN | ENDS},
+    {"<|eot_id|>", TURN | ENDS},
+    {"<|eom_id|>", TURN | ENDS},
+    {"<|end_of_text|>", TURN | ENDS},
+    {"<|end|>", TURN | ENDS},
+    {"<|end_of_turn|>", TURN | ENDS},
+    {"<|END_OF_TURN_TOKEN|>", TURN | ENDS},
+    {"<|EOT|>", TURN | ENDS},
+    {"<end_of_turn>", TURN | ENDS},
+    {"<｜end▁of▁sentence｜>", TURN | ENDS},
+    {"<|im_start|>", TURN},
+    {"<|begin_of_text|>", TURN},
+    {"<|start_header_id|>", TURN},
+    {"<|end_header_id|>", TURN},
+    {"<|user|>", TURN},
+    {"<|assistant|>", TURN},
+    {"<|system|>", TURN},
+    {"<|START_OF_TURN_TOKEN|>", TURN},
+    {"<start_of_turn>", TURN},
+    {"<end_of_utterance>", TURN},
+    {"[INST]", TURN},
+    {"[/INST]", TURN},
+    {"<｜begin▁of▁sentence｜>", TURN},
+    {"<｜User｜>", TURN},
+    {"<｜Assistant｜>", TURN},
+    {"<EOT>", ENDS},
+    {"<eos>", ENDS},
+    {"</s>", ENDS},
 };
+enum { N_MARKS = sizeof marks / sizeof *marks };
 
 static bool is_text(const fr_vocab *v, int32_t id, const char *text) {
     return fr_vocab_bytes(v, id) == strlen(text) &&
@@ -40,12 +50,12 @@ static bool is_text(const fr_vocab *v, int32_t id, const char *text) {
 static bool is_turn_mark(const fr_vocab *v, int32_t id) {
     const char first = fr_vocab_text(v, id)[0];
     if (first != '<' && first != '[') return false;
-    for (size_t i = 0; i < sizeof turn_marks / sizeof *turn_marks; i++)
-        if (is_text(v, id, turn_marks[i])) return true;
+    for (size_t i = 0; i < N_MARKS; i++)
+        if (marks[i].is & TURN && is_text(v, id, marks[i].text)) return true;
     return false;
 }
 
-// Between `begin` and `end`, with something there.
+// Whether the token begins and ends so, with something between.
 static bool is_between(const fr_vocab *v, int32_t id, const char *begin, const char *end) {
     const size_t n = fr_vocab_bytes(v, id), b = strlen(begin), e = strlen(end);
     const char *text = fr_vocab_text(v, id);
@@ -64,9 +74,9 @@ static void make_control(fr_vocab *v, int32_t id) {
     v->flags[id] = (uint8_t)((v->flags[id] & ~FR_VOCAB_TYPE) | FR_TOKEN_CONTROL);
 }
 
-// A file that has a mark of turns, or the end of a text, as a token of the user's has other marks so
-// too. Such tokens are found in any text, and who writes one could end his turn and begin the
-// system's.
+// Whether the file has a mark of turns, or the end of a text, as a user-defined token. Then it has other
+// marks so too. User-defined tokens are found in any text, so that a message which holds one could end its
+// turn and begin the system's.
 static bool has_wrong_user_tokens(const fr_vocab *v, const fr_special_ids *s) {
     const int32_t ends[] = {s->eos, s->eot, s->eom};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -99,7 +109,7 @@ void fr_mend_types(fr_vocab *v, const fr_special_ids *s) {
     mend_named(v, s);
 }
 
-// A tag of HTML, or "<s>", is as short.
+// As short as many tags of HTML, or "<s>".
 static bool is_short(const fr_vocab *v, int32_t id) {
     const size_t slash = fr_vocab_text(v, id)[1] == '/';
     return fr_vocab_bytes(v, id) - slash <= 4;
@@ -115,4 +125,12 @@ int fr_mend_added(fr_vocab *v, const bool *made) {
         n++;
     }
     return n;
+}
+
+void fr_mend_mark_ends(fr_vocab *v) {
+    for (size_t i = 0; i < N_MARKS; i++) {
+        const int32_t id = fr_vocab_find_special(v, marks[i].text, strlen(marks[i].text));
+        if (marks[i].is & ENDS && id >= 0 && fr_vocab_type(v, id) == FR_TOKEN_CONTROL)
+            v->flags[id] |= FR_VOCAB_END;
+    }
 }

@@ -3,17 +3,20 @@
 #define FR_TEXT_MEND_H
 #include "text/vocab.h"
 
-// Before the vocabulary is indexed: marks of turns become control tokens whatever a file calls them.
-// So do ordinary tokens that are written like one, and those that the file gives a task. What a
-// message says stays text.
+// Makes control tokens of marks of turns, whatever type the file gives them; of ordinary tokens that are
+// written like such marks; and of those that the file gives a task. So they stay text in messages. Called
+// before the vocabulary is indexed.
 void fr_mend_types(fr_vocab *v, const fr_special_ids *s);
 
-// Whether a token is written "<|...|>", as nobody writes by chance.
+// Whether a token is written "<|...|>", as no text is by chance.
 bool fr_mend_is_mark(const fr_vocab *v, int32_t id);
 
-// Byte-level BPE, where made[id] says which tokens merges make: an ordinary token in brackets that
-// none makes was added to the vocabulary. It is read in what a template writes, and stays a token that
-// is shown. Returns how many there are.
+// Of byte-level BPE: marks ordinary tokens in brackets that no merge makes (made[id] false), so that they
+// are found in what a template writes (FR_VOCAB_ADDED). They are still shown in answers. Returns their
+// number.
 int fr_mend_added(fr_vocab *v, const bool *made);
+
+// Marks the control tokens that end an answer by their spelling. After the vocabulary is indexed.
+void fr_mend_mark_ends(fr_vocab *v);
 
 #endif

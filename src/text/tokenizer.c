@@ -8,26 +8,6 @@
 
 // ---- opening
 
-// Texts of tokens that end a generation, besides the ids that the file names. They count only for
-// control tokens, since an ordinary entry or an HTML tag may look the same. Those that nobody would
-// write by chance are control tokens whatever the file says (mend.h).
-static const char *const end_names[] = {
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|end_of_text|>",
-    "<|end|>",
-    "<|end_of_turn|>",
-    "<|END_OF_TURN_TOKEN|>",
-    "<|EOT|>",
-    "<end_of_turn>",
-    "<EOT>",
-    "<eos>",
-    "</s>",
-    "<｜end▁of▁sentence｜>",
-};
-
 static void mark_end(fr_tokenizer *t, int32_t id) {
     if (id >= 0) t->vocab.flags[id] |= FR_VOCAB_END;
 }
@@ -36,11 +16,7 @@ static void mark_ends(fr_tokenizer *t) {
     mark_end(t, t->special.eos);
     mark_end(t, t->special.eot);
     mark_end(t, t->special.eom);
-    for (size_t i = 0; i < sizeof end_names / sizeof end_names[0]; i++) {
-        const char *name = end_names[i];
-        int32_t id = fr_vocab_find_special(&t->vocab, name, strlen(name));
-        if (id >= 0 && fr_vocab_type(&t->vocab, id) == FR_TOKEN_CONTROL) mark_end(t, id);
-    }
+    fr_mend_mark_ends(&t->vocab);
 }
 
 // *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent, or where
@@ -66,8 +42,8 @@ static fr_status read_id(fr_tokenizer *t, const fr_gguf *file, const char *key, 
     return FR_OK;
 }
 
-// A list of ends, as Ollama writes it; ids that there are none of are passed over. Where no key names
-// the one that ends a text, it is the first.
+// A list of ends, as Ollama writes it. Ids beyond the vocabulary are passed over. If no key names the eos
+// token, it is the first of the list.
 static fr_status read_ends(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
     const fr_gguf_kv *list = NULL;
     bool first = !fr_gguf_find(file, "tokenizer.ggml.eos_token_id");

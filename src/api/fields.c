@@ -27,7 +27,7 @@ static const field FIELDS[] = {
     {"top_k",                 INT,   BOTH, AT(sampling.top_k),             -1, INT_MAX},
     {"top_p",                 FLOAT, BOTH, AT(sampling.top_p),             0, 1},
     {"min_p",                 FLOAT, BOTH, AT(sampling.min_p),             0, 1},
-    // vLLM's name for the next, which counts where both are there.
+    // vLLM's name for the next one, which goes first.
     {"repetition_penalty",    FLOAT, BOTH, AT(sampling.repeat_penalty),    0.01, FR_REPEAT_PENALTY_MAX},
     {"repeat_penalty",        FLOAT, BOTH, AT(sampling.repeat_penalty),    0.01, FR_REPEAT_PENALTY_MAX},
     {"repeat_last_n",         INT,   BOTH, AT(sampling.repeat_last_n),     -1, INT_MAX},

@@ -19,8 +19,8 @@ static const struct {
     {"min_keep", -1e9, 1},
 };
 
-// vLLM's and SGLang's fields that are not there and would change the text, by the number that changes
-// nothing; of those without one what is empty, or false, changes nothing.
+// vLLM's and SGLang's fields that are not supported and would change the text. A number `off` changes
+// nothing; of the other fields an empty value, or false, changes nothing.
 static const struct {
     const char *name;
     bool number;
@@ -45,7 +45,7 @@ static bool is_empty(const json_t *value) {
            (json_is_array(value) && !json_array_size(value));
 }
 
-// Also an object of nothing but such members.
+// Empty, or an object of empty members.
 static bool says_nothing(const json_t *value) {
     const char *name;
     json_t *member, *object = (json_t *)(uintptr_t)value;
@@ -68,7 +68,7 @@ static fr_status refuse_vllms(const fr_api_request *r, fr_error *err) {
     }
     if (json_is_false(fr_api_member(r->root, "skip_special_tokens")))
         return fr_fail(err, FR_EARG,
-                       "skip_special_tokens: control tokens are not told: leave it out");
+                       "skip_special_tokens: control tokens are not shown: leave it out");
     if (r->kind == FR_API_CHAT && json_is_true(fr_api_member(r->root, "echo")))
         return fr_fail(err, FR_EARG, "echo: a conversation is not repeated: leave it out");
     return FR_OK;
@@ -116,7 +116,7 @@ static fr_status refuse_completion(const fr_api_request *r, fr_error *err) {
     return FR_OK;
 }
 
-// llama.cpp's, Anthropic's `output_format` and `output_config.format`, vLLM's and SGLang's.
+// Fields of llama.cpp, of Anthropic (output_format, output_config.format), of vLLM and of SGLang.
 static fr_status refuse_constraints(const json_t *root, fr_error *err) {
     const json_t *outputs = fr_api_member(root, "structured_outputs");
     const struct {

@@ -65,7 +65,7 @@ typedef struct fr_api_request {
     fr_ids shown;      // control tokens that are part of the text: marks of thinking and calls
     fr_ids prediction; // what the client expects to be answered; none: not said
     bool thinks;       // the prompt has begun thinking, as some templates do
-    size_t fewest;     // tokens of a prompt that is FR_ECONTEXT, at least
+    size_t fewest;     // lower bound of the tokens of a prompt that is FR_ECONTEXT
     fr_logit_bias *bias;
     size_t n_bias, cap_bias;
 } fr_api_request;
@@ -82,9 +82,8 @@ typedef struct fr_api_model { // what text is read with
     const fr_tokenizer *tokenizer;
     const fr_chat_template *chat; // may be {0} where no messages come
     int n_vocab;                  // ids are below it
-    int n_ctx; // tokens that a prompt must be fewer than, as far as is seen before it is
-               // read; 0: any number
-    const fr_watch *watch; // whether what is made is still wanted; NULL: it is
+    int n_ctx; // a prompt that has as many tokens, by its bytes alone, is refused; 0: none is
+    const fr_watch *watch; // asked whether the result is still wanted; NULL: it is
 } fr_api_model;
 // After a parse: prompts to ids, messages by the template, bias and prediction. Control tokens are
 // read in prompts, as llama.cpp does, not in messages. FR_EARG, FR_EUNSUP: the template takes no

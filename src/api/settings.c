@@ -112,7 +112,7 @@ static fr_status read_reasoning(fr_api_request *r, fr_error *err) {
     return fr_api_wrong(err, value, "auto, none or deepseek", "reasoning_format");
 }
 
-// vLLM's name means all of the text; the number itself is a plain field.
+// By vLLM's name the penalty covers the whole text. Its number is a plain field.
 static void read_penalty(fr_api_request *r) {
     if (fr_api_member(r->root, "repetition_penalty") && !fr_api_member(r->root, "repeat_penalty") &&
         !fr_api_member(r->root, "repeat_last_n"))

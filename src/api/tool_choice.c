@@ -1,10 +1,10 @@
-// tool_choice.c — which tools a chat offers: all, none, or those that are allowed. A call cannot be
+// tool_choice.c — the tools that a chat offers: all, none, or those that are allowed. A call cannot be
 // forced.
 #include "api/fields.h"
 #include "api/value.h"
 #include <string.h>
 
-// Functions with a name: those that OpenAI itself would run are none.
+// All have to be functions with a name. Tools that OpenAI would run are not.
 static fr_status check_tools(const json_t *tools, fr_error *err) {
     if (tools && !json_is_array(tools)) return fr_api_wrong(err, tools, "a list", "tools");
     for (size_t i = 0; i < json_array_size(tools); i++) {
@@ -23,15 +23,15 @@ static fr_status no_memory(fr_error *err) {
     return fr_fail(err, FR_ENOMEM, "no memory for the tools");
 }
 
-// The name of an allowed tool: beside its type, or in an object that is called as its type is. NULL:
-// it has none, as tools of other kinds.
+// The name of an allowed tool: beside its type, or in the member that has the type's name. NULL: it has
+// none, as tools of other kinds.
 static const json_t *allowed_name(const json_t *allowed) {
     const char *type = fr_api_text(fr_api_member(allowed, "type"));
     const json_t *name = fr_api_member(allowed, "name");
     return name || !type ? name : fr_api_member(fr_api_member(allowed, type), "name");
 }
 
-// The names of the list, as keys.
+// Collects the names of the list as keys, with their places in it.
 static fr_status read_allowed(json_t *names, const json_t *list, fr_error *err) {
     if (!json_is_array(list)) return fr_api_wrong(err, list, "a list", "tool_choice.tools");
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -48,7 +48,7 @@ static fr_status read_allowed(json_t *names, const json_t *list, fr_error *err) 
     return FR_OK;
 }
 
-// Moves the tools whose names are listed into a list of their own; the names that remain are none.
+// Appends the tools whose names are listed to `kept`. FR_EARG: a name is no tool's.
 static fr_status keep_allowed(json_t *kept, const json_t *tools, json_t *names, fr_error *err) {
     json_t *seen = json_object();
     fr_status st = seen ? FR_OK : no_memory(err);
@@ -74,7 +74,7 @@ static fr_status keep_allowed(json_t *kept, const json_t *tools, json_t *names, 
     return st;
 }
 
-// The body is the client's: the request gets one of its own.
+// The body stays as it came: the request gets a copy with other tools.
 static fr_status allow(fr_api_request *r, const json_t *list, fr_error *err) {
     json_t *names = json_object(), *kept = json_array(), *root = fr_json_copy(r->root);
     fr_status st = names && kept && root ? read_allowed(names, list, err) : no_memory(err);
@@ -96,7 +96,7 @@ static fr_status cannot_force(fr_error *err) {
                    "tool_choice: a call cannot be forced here: expected auto or none");
 }
 
-// {"type": "allowed_tools", "mode", "tools"}, which chats nest in an object of that name.
+// {"type": "allowed_tools", "mode", "tools"}, or the last two in a member "allowed_tools".
 static fr_status read_list(fr_api_request *r, const json_t *choice, fr_error *err) {
     const json_t *nested = fr_api_member(choice, "allowed_tools");
     const json_t *from = json_is_object(nested) ? nested : choice;

@@ -82,8 +82,8 @@ static fr_status make_content(const builder *b, const json_t *content, const cha
 
 // ---- calls ---------------------------------------------------------------------------------
 
-// What a string of arguments may become, so that a body is not far more than its own values say:
-// what text takes, and some more for lists.
+// Bounds the memory of arguments that are parsed from a string, by the bytes of that string. Else a short
+// body could take far more than its own values.
 static fr_status check_size(const builder *b, const char *json, size_t bytes) {
     enum { COPIES = 8, MORE = 16 << 20 };
     const fr_json_scan found = fr_json_look(json, bytes, true);
@@ -95,8 +95,8 @@ static fr_status check_size(const builder *b, const char *json, size_t bytes) {
         (COPIES * bytes + MORE) >> 20, found.memory >> 20);
 }
 
-// The object in a string of arguments, which is how the API sends what a model wrote. NULL: the
-// arguments are no such string, they are used as they are.
+// The object in a string of arguments, as the API sends what a model wrote. *held NULL: they are no such
+// string and are used as they are.
 static fr_status arguments_in_string(const builder *b, const json_t *arguments, json_t **held) {
     const char *text = json_string_value(arguments);
     const size_t n = json_string_length(arguments);
@@ -125,7 +125,7 @@ static fr_status dumped(const builder *b, const json_t *value, fr_jinja_value *o
 
 static fr_status make_arguments(const builder *b, const json_t *given, fr_jinja_value *out) {
     const bool none = !given || json_is_null(given);
-    if (none || (fr_json_is_text(given) && !json_string_length(given))) { // of no parameters
+    if (none || (fr_json_is_text(given) && !json_string_length(given))) {
         *out = fr_jinja_dict(b->v);
         return FR_OK;
     }
@@ -192,7 +192,7 @@ typedef struct head { // what decides on the form of a message's content
     bool has_calls;
 } head;
 
-// Nothing is the same as null, and no calls as none: templates ask whether they are there.
+// Members that are null, and an empty list of calls, are left out: templates ask whether they are there.
 static bool is_left_out(const char *key, const json_t *value) {
     if (is_key(key, "content")) return false;
     return json_is_null(value) ||

@@ -64,7 +64,7 @@ static bool is_there(const json_t *object, const char *key) {
     return value && !json_is_null(value);
 }
 
-// An object without what is null in it; `inner` in the place of its function.
+// An object without its null members. inner: replaces "function"; NULL: nothing does.
 static fr_jinja_value without_null(fr_jinja_values *v, const json_t *object,
                                    const fr_jinja_value *inner) {
     const fr_jinja_value out = fr_jinja_dict(v);

@@ -8,8 +8,8 @@
 // deeper than FR_JSON_MAX_DEPTH becomes none.
 fr_jinja_value fr_json_template_value(fr_jinja_values *v, const json_t *value);
 
-// A tool, or its function alone; what is null in it is left out. bare: a description and parameters
-// are added where there are none; empty: properties, where its parameters have none.
+// A tool, or its function alone, without null members. bare: a missing description and missing parameters
+// are added. empty: so are properties that the parameters miss.
 fr_jinja_value fr_json_tool_value(fr_jinja_values *v, const json_t *tool, bool bare, bool empty);
 
 #endif

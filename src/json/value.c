@@ -12,8 +12,8 @@
 
 // ---- reading -------------------------------------------------------------------------------
 
-// Jansson does not always say that it found no memory: an error without a word, or that a whole
-// string is no token. Where one is really wrong it says why.
+// Without memory Jansson's error may have no text, or call a whole string an invalid token. A token that
+// is really wrong gets another text.
 static bool is_no_memory(const json_error_t *why, const char *json) {
     static const char *const said[] = {"invalid token", "string or '}' expected"};
     if (!*why->text || json_error_code(why) == json_error_out_of_memory) return true;
@@ -23,7 +23,7 @@ static bool is_no_memory(const json_error_t *why, const char *json) {
     return false;
 }
 
-// The place in the text as it came: line and characters.
+// The line and column in the text as it came.
 static void find_place(json_error_t *why, const char *json, size_t bytes, bool lenient) {
     const size_t at = fr_json_unmended(json, bytes, lenient, (size_t)why->position);
     why->line = 1, why->column = 0;
@@ -35,15 +35,15 @@ static void find_place(json_error_t *why, const char *json, size_t bytes, bool l
     }
 }
 
-// Whether there is so much at present. Where Jansson's lexer finds none while it gathers a string,
-// it loses bytes of it without a word.
+// Whether so much memory is free now. If Jansson's lexer has none while it reads a string, it drops bytes
+// of that in silence.
 static bool is_free(size_t bytes) {
     void *volatile probe = malloc(bytes);
     free(probe);
     return probe != NULL;
 }
 
-// A document on its way into Jansson, which takes it in pieces.
+// The part of a document that Jansson, which reads it in pieces, has not read.
 typedef struct feed {
     const char *json;
     size_t left, pieces;
@@ -85,7 +85,7 @@ static json_t *parse(const char *json, size_t bytes, const fr_json_scan *found, 
     feed f = {.json = text, .left = n, .watch = watch};
     json_t *root = json_load_callback(give, &f, JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
     if (f.stopped) {
-        json_decref(root); // what came before may be a whole document
+        json_decref(root); // the part before may be a whole document
         root = NULL;
         fr_fail(err, FR_EINTR, "interrupted");
     } else if (!root && is_no_memory(&why, text)) {
@@ -131,7 +131,7 @@ const char *fr_json_digits(const json_t *value, size_t *bytes) {
     enum { MARK = FR_JSON_INT_MARK_BYTES };
     if (n <= MARK + FR_JSON_INT_DIGITS || memcmp(s, FR_JSON_INT_MARK, MARK)) return NULL;
     const size_t sign = s[MARK] == '-';
-    if (s[MARK + sign] == '0') return NULL; // no JSON number: a string of the document's own
+    if (s[MARK + sign] == '0') return NULL; // no number of JSON: a string of the document
     for (size_t i = MARK + sign; i < n; i++)
         if (s[i] < '0' || s[i] > '9') return NULL;
     *bytes = n - MARK;
@@ -235,7 +235,7 @@ static fr_status add(fr_buffer *out, const char *text, fr_error *err) {
     return fr_buffer_add(out, text, strlen(text), err);
 }
 
-// `more` bytes at least come now.
+// Before at least `more` bytes are written.
 static fr_status check_bytes(const fr_buffer *out, size_t more, const style *s, fr_error *err) {
     if (!s->most || (out->n <= s->most && more <= s->most - out->n)) return FR_OK;
     return fr_fail(err, FR_EARG, "JSON: longer than %zu bytes", s->most);
@@ -297,7 +297,7 @@ fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err) {
     return dump(out, value, &python, 0, err);
 }
 
-// What was read may stand within what is written about it.
+// What was read may stand inside a document that is written.
 enum { COMPACT_DEPTH = FR_JSON_MAX_NESTING + 32 };
 
 char *fr_json_compact(const json_t *value) {

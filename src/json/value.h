@@ -10,20 +10,19 @@
 // connection's stack has no room.
 enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_NESTING = 256, FR_JSON_MAX_BYTES = 64 << 20 };
 
-// Parses one JSON document, in front of which a byte order mark may stand. NUL in strings is
-// allowed; of a key that is there twice the last value counts, at the first one's place; half of a
-// surrogate pair is U+FFFD; nesting deeper than FR_JSON_MAX_NESTING is refused. Integers of more
-// than 18 digits are kept as marked strings, for which fr_json_is_text is false and which
-// fr_json_dump and fr_json_compact, not Jansson's own writers, write as numbers. The caller owns
-// the reference. NULL on error, with the sentence: FR_EARG, FR_ENOMEM.
+// Parses one JSON document; a byte order mark may stand in front. Strings may hold NUL. A key that occurs
+// twice has the last value, at the first one's place. Half of a surrogate pair is U+FFFD. Nesting deeper
+// than FR_JSON_MAX_NESTING is refused. Integers of more than 18 digits become marked strings:
+// fr_json_is_text is false for them, and fr_json_dump and fr_json_compact, but not Jansson's own writers,
+// write them as numbers. The caller owns the reference. NULL: FR_EARG, FR_ENOMEM.
 json_t *fr_json_load(const char *json, size_t bytes, fr_error *err);
-// The same of a document that may be long; FR_EINTR: it is not wanted any more.
+// The same for a document that may be long. FR_EINTR by the watch.
 json_t *fr_json_load_watched(const char *json, size_t bytes, const fr_watch *watch, fr_error *err);
 
-// The same of what a model has written: line breaks, tabs and other control characters stand in
-// strings as they are, as if they were escaped.
+// The same for a model's text: in strings line breaks, tabs and other control characters may stand as
+// they are.
 json_t *fr_json_load_lenient(const char *json, size_t bytes, fr_error *err);
-// Any of these.
+// All of these in one.
 json_t *fr_json_read(const char *json, size_t bytes, bool lenient, const fr_watch *watch,
                      fr_error *err);
 
@@ -31,8 +30,8 @@ json_t *fr_json_read(const char *json, size_t bytes, bool lenient, const fr_watc
 json_t *fr_json_text(const char *text, size_t bytes);
 json_t *fr_json_string(const char *text); // ... up to its NUL
 
-// A copy of a list or an object, which shares its items. NULL: no memory. (Jansson's own leaves items out
-// then.)
+// A copy of a list or an object, which shares its items. NULL: no memory. (Jansson's json_copy leaves
+// items out then.)
 json_t *fr_json_copy(const json_t *value);
 
 // A string that is not such a number.
@@ -42,7 +41,7 @@ bool fr_json_is_text(const json_t *value);
 const char *fr_json_digits(const json_t *value, size_t *bytes);
 
 // Writes a text as a JSON string, in quotes and escaped as Python's json.dumps(ensure_ascii=False)
-// does; what is no UTF-8 becomes U+FFFD. The number of bytes; to: NULL, or room for these.
+// does; what is no UTF-8 becomes U+FFFD. Returns the bytes. to: room for them, or NULL.
 size_t fr_json_quote(char *to, const char *text, size_t bytes);
 
 // Appends `value` as Python's json.dumps(value, ensure_ascii=False) does: ", " and ": " between,
@@ -50,11 +49,11 @@ size_t fr_json_quote(char *to, const char *text, size_t bytes);
 // FR_ENOMEM. On failure *out holds a part.
 fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err);
 
-// The same without blanks, as deep as what is read and a few levels more. For free(); NULL: there
-// was no memory, or `value` is NULL.
+// The same without blanks, for values as deep as what is read and a few levels more. For free(). NULL: no
+// memory, or `value` is NULL.
 char *fr_json_compact(const json_t *value);
 
-// Whether that is at most so many bytes; takes no longer where it is more. NULL is not.
+// Whether that text has at most so many bytes. A longer one is not written to its end. False for NULL.
 bool fr_json_fits(const json_t *value, size_t most);
 
 // FR_EARG: nested deeper than FR_JSON_MAX_DEPTH.

@@ -38,7 +38,7 @@ static fr_status read_merge(fr_bpe *b, fr_gguf_str entry, uint32_t rank, char *r
             err, FR_EDATA,
             "tokenizer.ggml.merges[%u]: expected two tokens whose union is a token, found '%.*s'",
             rank, (int)(entry.bytes < 100 ? entry.bytes : 100), entry.data);
-    // Only a template writes a control token: no text is merged to one.
+    // No text is merged to a control token: only templates write these.
     if (fr_vocab_type(b->vocab, id) == FR_TOKEN_CONTROL) return FR_OK;
     size_t slot = find_slot(b, l, r);
     if (b->merges[slot].left < 0)

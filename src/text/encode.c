@@ -6,7 +6,7 @@
 #include "text/tokenizer_parts.h"
 #include <string.h>
 
-enum { MAX_TEXT = 1 << 30, ASK = 1 << 16 }; // bytes; ... from one question to the next
+enum { MAX_TEXT = 1 << 30, ASK = 1 << 16 }; // bytes: the limit; between questions of the watch
 #define SPM_SPACE "\xE2\x96\x81"            // U+2581
 
 typedef struct encoding { // one call

@@ -19,7 +19,7 @@ static void mark_end(fr_vocab *v, int32_t id) {
     if (id >= 0) v->flags[id] |= FR_VOCAB_END;
 }
 
-// Those of the names that nobody writes by chance, or that are no text.
+// Only control tokens, and "<|...|>", which no text holds by chance.
 static void mark_ends(fr_vocab *v, const char *const names[NAMES]) {
     for (int i = 0; i < NAMES && names[i]; i++) {
         const int32_t id = fr_vocab_find_special(v, names[i], strlen(names[i]));
@@ -34,7 +34,7 @@ static void mark_ends(fr_vocab *v, const char *const names[NAMES]) {
 void fr_fim_find(fr_vocab *v, fr_special_ids *ids) {
     const struct {
         int32_t *id;
-        bool ends; // another file begins there
+        bool ends; // another file begins after it
         const char *names[NAMES];
     } table[] = {
         {&ids->fim_prefix,
@@ -57,9 +57,9 @@ void fr_fim_find(fr_vocab *v, fr_special_ids *ids) {
         {&ids->fim_end, true, {" <EOT>", "▁<EOT>"}},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (table[i].ends) mark_end(v, *table[i].id); // which a key has named
+        if (table[i].ends) mark_end(v, *table[i].id); // named by a key
         if (table[i].ends) mark_ends(v, table[i].names);
         if (*table[i].id < 0) *table[i].id = find(v, table[i].names);
     }
-    if (ids->fim_prefix >= 0) mark_end(v, ids->fim_end); // else it is text like any other
+    if (ids->fim_prefix >= 0) mark_end(v, ids->fim_end); // without a prefix it is ordinary text
 }

@@ -3,8 +3,8 @@
 #define FR_TEXT_FIM_H
 #include "text/vocab.h"
 
-// Finds, by the names that models give them, those of ids->fim_* that the file did not name (-1),
-// and marks as ends the tokens that stand between files.
+// Finds by their usual names the ids->fim_* that the file does not name (-1). Marks the tokens that
+// separate files as ends.
 void fr_fim_find(fr_vocab *v, fr_special_ids *ids);
 
 #endif

@@ -5,16 +5,16 @@
 #include <assert.h>
 #include <string.h>
 
-// One stop string. The last `matched` bytes that it looks at are its beginning, as many as possible.
+// One stop string. The last `matched` bytes of its input are its beginning, as many as possible.
 typedef struct stop_string {
     const char *text;
     size_t bytes, matched;
     uint32_t *border; // border[i]: longest proper beginning of text[0, i+1) that is also its end
                       // (Knuth-Morris-Pratt)
-    bool sees_all;    // it looks at what control tokens are written as too; else at the text alone
+    bool sees_all;    // its input is the text and the spellings of control tokens; else the text
 } stop_string;
 
-// Held back is the text among what the strings have matched: as much as any of them has.
+// Held back is the text that some string has matched: as much as the longest match has.
 struct fr_stop {
     stop_string *strings;
     size_t n_strings, longest;
@@ -22,8 +22,8 @@ struct fr_stop {
     uint32_t *borders;
     char *held; // [longest]
     size_t n_held;
-    // Where a string sees all: shown[i % (longest + 1)] of the first i bytes, control tokens' among
-    // them, are text. Known for the last `longest` of them.
+    // If some string sees all: n_seen bytes have come, control tokens' among them, of which n_shown are
+    // text. Of the first i bytes that is shown[i % (longest + 1)], for the last `longest` values of i.
     uint32_t *shown, n_shown;
     size_t n_seen;
     int found; // -1: none
@@ -56,7 +56,7 @@ static void lay_out(fr_stop *s, const char *const *strings, const fr_tokenizer *
     }
 }
 
-// Room for what is held back, once the strings are known.
+// Allocates what depends on the longest string.
 static fr_status open_held(fr_stop *s, fr_error *err) {
     bool sees_all = false;
     for (size_t i = 0; i < s->n_strings; i++)
@@ -128,7 +128,7 @@ void fr_stop_reset(fr_stop *s) {
     s->found = -1;
 }
 
-// Bytes of the text among what the string has matched.
+// Bytes of what the string has matched that are text.
 static size_t text_of(const fr_stop *s, const stop_string *t) {
     if (!t->sees_all) return t->matched;
     return s->n_shown - s->shown[(s->n_seen - t->matched) % (s->longest + 1)];
@@ -147,8 +147,8 @@ size_t fr_stop_room(const fr_stop *s, size_t n) {
     return n + s->longest;
 }
 
-// Takes a byte of the text, or of a control token; of the strings that it completes the one that has
-// most text, the longest of these; or NULL.
+// Takes a byte of the text or of a control token. Returns the string that it completes, or NULL. Of several
+// it is the one with most text, and of these the longest.
 static const stop_string *step(fr_stop *s, char byte, bool is_text) {
     const stop_string *complete = NULL;
     if (s->shown) s->shown[++s->n_seen % (s->longest + 1)] = s->n_shown += is_text;

@@ -5,9 +5,9 @@
 // first (the longest of those that end at the same byte) and is cut exactly before it, however the
 // text was cut into pieces. Only open can fail.
 //
-// Control tokens are no text, and a stop string may still name them: "<|im_start|>", or
-// "\n<|im_start|>user". Such a string is compared with what control tokens are written as too; all
-// others are compared with the text alone, as if no token stood within it.
+// Control tokens are not part of the text, but a stop string may name them: "<|im_start|>", or
+// "\n<|im_start|>user". Such a string is compared with the text and the spellings of control tokens. All
+// others are compared with the text alone, as if no control token stood in it.
 #ifndef FR_TEXT_STOP_H
 #define FR_TEXT_STOP_H
 #include "text/tokenizer.h"
@@ -28,7 +28,7 @@ size_t fr_stop_room(const fr_stop *s, size_t n); // bytes that `out` needs for a
 // complete; what came out so far is the whole text, nothing is held, and later pushes give nothing
 // and true. out overlaps nothing.
 bool fr_stop_push(fr_stop *s, const char *text, size_t n, char *out, size_t *out_bytes);
-// The same of a control token, whose n bytes never come out.
+// The same for a control token, which is spelled by n bytes. They never come out.
 bool fr_stop_pass(fr_stop *s, const char *token, size_t n, char *out, size_t *out_bytes);
 // The end without a stop string: writes what was held and returns its bytes. out: fr_stop_room(s,
 // 0).

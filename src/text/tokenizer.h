@@ -56,8 +56,8 @@ fr_status fr_tokenizer_encode_watched(const fr_tokenizer *t, const char *text, s
 // the template's. Where two runs meet, nothing else changes.
 fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *text,
                                      const fr_watch *watch, fr_ids *ids, fr_error *err);
-// The fewest tokens that a text of these bytes becomes, whatever its words are: it is not read as encode
-// does, so that one for which there is no room can be refused at once.  [fewest.c]
+// A lower bound of the tokens that encode makes of the text, in far less time. A text for which there is
+// no room can be refused by it.  [fewest.c]
 size_t fr_tokenizer_fewest(const fr_tokenizer *t, const char *text, size_t bytes);
 
 // Appends the bytes that ids stand for (control tokens as they are written) to *text: the inverse
@@ -91,8 +91,8 @@ bool fr_token_is_end(const fr_tokenizer *t,
 
 // The special token that is exactly these bytes, or -1.
 int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text, size_t bytes);
-// Whether the text names a token that never becomes text: a control token, or one that ends an
-// answer.
+// Whether the text holds the spelling of a token that never becomes text: a control token, or one that
+// ends an answer.
 bool fr_tokenizer_names_control(const fr_tokenizer *t, const char *text, size_t bytes);
 int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
 
@@ -101,12 +101,11 @@ int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
 typedef struct fr_special_ids {
     int32_t bos, eos, eot, eom, unknown, pad;
     int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_file; // fim.h
-    int32_t fim_end; // Code Llama's, of what stands in the middle
+    int32_t fim_end; // Code Llama's, at the end of a middle
     bool add_bos, add_eos, add_space_prefix;
 } fr_special_ids;
 const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t);
-// A sentence on what the file says and cannot be, which was left out (an id beyond the vocabulary);
-// NULL: nothing.
+// A sentence on a wrong entry of the file that was left out, as an id beyond the vocabulary. NULL: none.
 const char *fr_tokenizer_note(const fr_tokenizer *t);
 
 #endif

@@ -145,8 +145,8 @@ static bool type_is_special(fr_token_type type) {
     return type == FR_TOKEN_CONTROL || type == FR_TOKEN_USER || type == FR_TOKEN_UNKNOWN;
 }
 
-// SentencePiece's byte tokens, where a file gives them another type. One that has its type already is
-// that byte's only token.
+// Gives SentencePiece's byte tokens their type, if the file has another one. Where one token of a byte has
+// the type already, the others keep theirs.
 static void mend_bytes(fr_vocab *v, const fr_gguf_kv *tokens) {
     bool typed[256] = {false};
     for (int pass = 0; pass < 2; pass++)
@@ -226,7 +226,7 @@ static fr_status copy_texts(fr_vocab *v, const fr_gguf_kv *tokens, fr_error *err
     return FR_OK;
 }
 
-// Of two tokens of the same bytes the first counts.
+// Of two tokens of the same bytes the first one is found.
 static void index_token(fr_vocab *v, int32_t i) {
     const fr_token_type type = fr_vocab_type(v, i);
     const char *text = fr_vocab_text(v, i);
@@ -239,8 +239,7 @@ static void index_token(fr_vocab *v, int32_t i) {
     if (v->slots[slot] < 0) v->slots[slot] = i;
 }
 
-// Tokens in the byte-level alphabet come first: a token beside it of the same bytes is none that
-// merges make.
+// Tokens in the byte-level alphabet come first: merges do not make another one of the same bytes.
 static fr_status index_tokens(fr_vocab *v, fr_error *err) {
     size_t n_slots = 16;
     while (n_slots < 2 * (size_t)v->n)

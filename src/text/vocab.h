@@ -17,8 +17,8 @@ typedef enum fr_vocab_kind {
 enum { // bits of fr_vocab.flags above the type
     FR_VOCAB_TYPE = 7,
     FR_VOCAB_END = 8,     // ends a generation
-    FR_VOCAB_RSTRIP = 16, // white space behind it is not text
-    FR_VOCAB_ADDED = 32,  // an ordinary token that no merge makes: read where control tokens are
+    FR_VOCAB_RSTRIP = 16, // white space after it is not text
+    FR_VOCAB_ADDED = 32,  // ordinary, but no merge makes it: found where control tokens are
     FR_VOCAB_RAW = 64     // BPE: not spelled in the byte-level alphabet
 };
 

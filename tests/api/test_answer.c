@@ -776,8 +776,8 @@ static void content_is_not_held_back_for_nothing(void **state) {
     fr_api_answer_close(&a);
 }
 
-// Once it can be no call it is content, from its mark on: never more is held back than the bytes up to
-// the one that tells, whatever follows.
+// A text that cannot become a call is content at once, from its mark on. Held back are at most the bytes
+// up to the one that decides it.
 static void what_can_be_no_call_is_given_at_once(void **state) {
     (void)state;
     static const struct {

@@ -230,7 +230,7 @@ static void a_stop_string_may_name_control_tokens(void **state) {
     fr_tokenizer_close(t);
 }
 
-// The definition, slowly. all: with what stands between braces, which `shown` tells of each byte.
+// The definition, slowly. all: with what stands between braces; shown[i]: byte i does not.
 static size_t naive_cut_of(const fr_tokenizer *t, const char *const *strings, const char *all,
                            const bool *shown) {
     for (size_t end = 1; end <= strlen(all); end++) {

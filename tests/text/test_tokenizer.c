@@ -377,7 +377,7 @@ static void tokens_between_files_end_a_text(void **state) {
         {"<|file_sep|>", FR_TOKEN_CONTROL, false, true},
         {"<|file_sep|>", FR_TOKEN_USER, false, true},
         {"<file_sep>", FR_TOKEN_CONTROL, false, true},
-        {"<file_sep>", FR_TOKEN_USER, false, false}, // a tag that somebody writes
+        {"<file_sep>", FR_TOKEN_USER, false, false}, // a tag that a text may hold
         {"<file_sep>", FR_TOKEN_NORMAL, false, false},
         {"<|repo_name|>", FR_TOKEN_CONTROL, false, true},
         {"<|fim_repo|>", FR_TOKEN_CONTROL, false, true},

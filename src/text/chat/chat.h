@@ -26,7 +26,7 @@ typedef struct fr_message { // of text alone; conversations with more are made b
 // Roles whose content a template takes as a list of parts alone.
 enum { FR_LIST_SYSTEM = 1, FR_LIST_ASSISTANT = 2, FR_LIST_TOOL = 4 };
 
-// What a template refuses, or leaves out of the prompt without a word, though it takes plain turns.
+// What a template that takes plain turns refuses, or leaves out of the prompt without an error.
 enum {
     FR_LACKS_SYSTEM = 1 << 0,          // a system's message in front
     FR_LACKS_SYSTEM_ALONE = 1 << 1,    // ... without a user's after it
@@ -40,13 +40,13 @@ enum {
     FR_LACKS_RESULTS = 1 << 9,         // ... with what a tool gave
     FR_LACKS_USER_AFTER_RESULT = 1 << 10,
     FR_LACKS_SEVERAL_CALLS = 1 << 11,     // in one message
-    FR_LACKS_TEXT_BESIDE_CALLS = 1 << 12, // but in a message in front of them
-    FR_LACKS_FOREIGN_IDS = 1 << 13,       // of calls: any but nine letters and digits
-    FR_LACKS_MISSING_IDS = 1 << 14,       // calls and results without
-    FR_LACKS_BARE_TOOLS = 1 << 15,        // without a description or parameters
-    FR_LACKS_NO_PROPERTIES = 1 << 16,     // tools whose parameters have none
+    FR_LACKS_TEXT_BESIDE_CALLS = 1 << 12, // it takes the text in a message in front of them
+    FR_LACKS_FOREIGN_IDS = 1 << 13,       // ids of calls but nine letters and digits
+    FR_LACKS_MISSING_IDS = 1 << 14,       // calls and results without ids
+    FR_LACKS_BARE_TOOLS = 1 << 15,        // tools without a description or parameters
+    FR_LACKS_NO_PROPERTIES = 1 << 16,     // tools whose parameters have no properties
+    FR_LACKS_EMPTY_ASSISTANT = 1 << 17,   // a message of the assistant's without text
     FR_LACKS_TOOLS = 1 << 18,             // it takes tools and does not write them
-    FR_LACKS_EMPTY_ASSISTANT = 1 << 17,   // one of the assistant's that says nothing
 };
 
 typedef struct fr_chat_takes {
@@ -90,7 +90,7 @@ typedef struct fr_chat_request {
                        // that begins by thinking goes on with thinking of the prompt
     fr_chat_str bos, eos;  // texts of the model's tokens; absent: empty
     uint64_t max_steps;    // of the template's work; 0: FR_JINJA_MAX_STEPS
-    const fr_watch *watch; // whether all this is still wanted; NULL: it is
+    const fr_watch *watch; // asked whether the result is still wanted; NULL: it is
     int n_ctx;             // tokens that the prompt must be fewer than; 0: any number
     const struct tm *now;  // for templates that ask for today; NULL: they take a date of their own
 } fr_chat_request;
@@ -100,7 +100,7 @@ typedef struct fr_chat_text {
     fr_marked marked;
     bool has_bos;  // it begins with the request's bos: do not add that token again
     bool thinks;   // it ends within thinking; of fr_chat_encode
-    size_t fewest; // tokens of one that is FR_ECONTEXT, at least
+    size_t fewest; // lower bound of the tokens of one that is FR_ECONTEXT
 } fr_chat_text;
 void fr_chat_text_close(fr_chat_text *text); // frees and empties; fine on {0}
 
@@ -119,7 +119,7 @@ fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
                          fr_chat_request *request, bool bos, bool control, fr_chat_text *out,
                          fr_ids *ids, fr_error *err);
 
-// *yes: whether the template writes what a role says that is not in common use. FR_ENOMEM.  [probe.c]
+// *yes: whether the template writes messages of a role that is not in common use. FR_ENOMEM.  [probe.c]
 fr_status fr_chat_takes_role(const fr_chat_template *chat, const char *role, size_t bytes,
                              bool *yes, fr_error *err);
 

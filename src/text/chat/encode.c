@@ -60,7 +60,7 @@ static fr_status begin_answer(const fr_chat_request *request, fr_chat_text *out,
     return fr_marked_add(marked, begun->data + from, begun->bytes - from, FR_MARK_MESSAGE, err);
 }
 
-// Whether its bytes leave it a chance to fit.
+// FR_ECONTEXT: the prompt cannot fit, by its bytes.
 static fr_status check_room(const fr_chat_request *request, const fr_tokenizer *t,
                             fr_chat_text *out, fr_error *err) {
     const fr_buffer *text = &out->marked.text;

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Of one conversation: a template that needs more is one that refuses it.
-enum { MAX_STEPS = 50000, MAX_TEXTS = 16 };
+enum { MAX_STEPS = 50000 }; // of one conversation: a template that needs more refuses it
 #define LONG_ID "call_0123456789abcdef_0_0"
 
 // ---- messages --------------------------------------------------------------------------------
@@ -15,7 +14,7 @@ typedef enum tools_form { NO_TOOLS, FULL_TOOL, BARE_TOOL, EMPTY_TOOL, UNSEEN_TOO
 
 typedef struct asked {
     fr_jinja_values *v;
-    const fr_chat_takes *takes; // as far as it is known
+    const fr_chat_takes *takes; // what is known so far
     const char *role;           // of the letter 'x'
     size_t role_bytes;
     bool text_arguments;
@@ -169,7 +168,7 @@ static fr_jinja_value tools(asked *q, tools_form form) {
 typedef struct question {
     const char *turns;
     tools_form tools;
-    bool text_arguments; // of calls; they have to come out as they are
+    bool text_arguments; // calls have them, and they have to come out as they are
     const char *role;    // of 'x'
     size_t role_bytes;
 } question;
@@ -178,7 +177,7 @@ static bool has(const fr_marked *out, const char *what) {
     return out->text.n && memmem(out->text.data, out->text.n, what, strlen(what));
 }
 
-// Whether all is in the text, and as it should be: not a list or null written as Python does.
+// Whether all texts are in the prompt, and no list or null is written as Python does.
 static bool shows(const fr_marked *out, const asked *q, const question *of) {
     char quoted[40];
     for (int i = 0; i < q->n_texts; i++)
@@ -212,7 +211,7 @@ static void set_variables(asked *q, const question *of) {
     fr_jinja_set(q->v, "functions", text(q, ""));
 }
 
-// Whether the template takes it. Once *st is a failure, which is no memory, nothing more is asked.
+// Whether the template takes it. Once *st is FR_ENOMEM nothing more is asked.
 static bool ask(const fr_chat_template *chat, const fr_chat_takes *takes, const question *of,
                 fr_status *st, fr_error *err) {
     asked q = {.takes = takes,
@@ -224,7 +223,7 @@ static bool ask(const fr_chat_template *chat, const fr_chat_takes *takes, const 
     fr_marked out = {0};
     if (*st || (*st = fr_jinja_values_open(&q.v, err))) return false;
     set_variables(&q, of);
-    const struct tm day = {.tm_year = 126, .tm_mday = 1}; // which some templates insist on
+    const struct tm day = {.tm_year = 126, .tm_mday = 1}; // some templates need a date
     const fr_jinja_options options = {.now = &day, .max_steps = MAX_STEPS};
     const fr_status rendered = fr_jinja_render(chat->program, q.v, &options, &out, &refused);
     const bool yes = !rendered && shows(&out, &q, of);
@@ -273,14 +272,14 @@ static void ask_arguments(probe *p) {
     p->takes->text_arguments = string;
 }
 
-// Empty content is what most take, in front of a result and in the middle of a conversation too.
+// Most take empty content, in front of a result and in the middle of a conversation too.
 static void ask_null(probe *p) {
     const bool empty = takes(p, "uc") && (takes(p, "uctu") || !takes(p, "untu"));
     p->takes->null_content = !empty && takes(p, "un");
 }
 
-// A lack is one where the template does not take all of these; what stands after others that are
-// lacking is not asked.
+// The template has a lack if it does not take all conversations of it. None is tried if the template has
+// one of the lacks `unless`.
 static const struct {
     unsigned lack, unless;
     const char *turns;
@@ -312,9 +311,9 @@ static void ask_lacks(probe *p) {
     for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
         if (!(*found & (lacks[i].lack | lacks[i].unless)) && !takes(p, lacks[i].turns))
             *found |= lacks[i].lack;
-    // Where results stand alone, calls are told as text.
+    // Calls become text, so a result has to be taken after text.
     if (*found & FR_LACKS_CALLS && !takes(p, "uat")) *found |= FR_LACKS_RESULTS;
-    // A message of its own in front of the call has to be taken, too.
+    // The text becomes a message in front of the calls, which has to be taken too.
     if (*found & FR_LACKS_TEXT_BESIDE_CALLS && !takes(p, "uactau"))
         *found &= ~(unsigned)FR_LACKS_TEXT_BESIDE_CALLS;
 }
@@ -338,7 +337,7 @@ fr_status fr_chat_probe(fr_chat_template *chat, fr_error *err) {
     chat->takes = (fr_chat_takes){0};
     ask_user(&p);
     const bool plain = chat->takes.text || chat->takes.parts;
-    if (!plain) { // it takes nothing that is known here, and says so itself
+    if (!plain) { // it takes no known form, and says so when it renders
         chat->takes.tools = fr_jinja_mentions(chat->program, "tools");
         return p.st;
     }

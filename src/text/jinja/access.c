@@ -168,7 +168,7 @@ value fr_jinja_slice(run *r, value v, value from, value to, value by) {
     const seq *s = as_seq(v);
     const range g = slice_range(r, (int64_t)s->n, from, to, by);
     seq *out = fr_jinja_make_seq(r, s->kind);
-    if (out && g.step == 1 && g.n) { // lists do not change, so it may be a part of that one
+    if (out && g.step == 1 && g.n) { // lists do not change, so both share the memory
         out->item = s->item + g.from;
         out->n = out->cap = g.n;
     }

@@ -43,7 +43,7 @@ fr_jinja_value fr_jinja_float(double x) {
     return make_float(x);
 }
 
-// Counts as fr_jinja_work does. False: that was too much, or something has failed before.
+// Counts steps as fr_jinja_work does. False: they are too many, or something has failed before.
 static bool work(fr_jinja_values *v, size_t bytes) {
     v->steps += 1 + bytes / 16;
     if (v->steps > FR_JINJA_MAX_STEPS) v->failed = true;

@@ -89,12 +89,6 @@ bool fr_jinja_hashable(value v) {
     return hashable(v, 0, &left);
 }
 
-// Equal values have equal hashes: numbers by their value as a float. Keys come from outside, so
-// what they are hashed by is a secret of the process.
-static uint64_t hash_text(const char *s, size_t n) {
-    return fr_secret_hash(s, n);
-}
-
 static uint64_t hash(value v);
 
 static uint64_t hash_tuple(const seq *s) {
@@ -106,13 +100,14 @@ static uint64_t hash_tuple(const seq *s) {
     return part[0];
 }
 
-// Of what is hashable, so of few parts.
+// Equal values have equal hashes: numbers by their value as a float. Keys come from outside, so they are
+// hashed with a secret of the process. A hashable value has few parts.
 static uint64_t hash(value v) {
     if (is_number(v)) {
         const double x = real_of(v) + 0.0; // -0.0 is 0.0
         return fr_secret_hash(&x, sizeof x);
     }
-    if (v.kind == J_STR || v.kind == J_BIG) return hash_text(as_str(v)->data, as_str(v)->n);
+    if (v.kind == J_STR || v.kind == J_BIG) return fr_secret_hash(as_str(v)->data, as_str(v)->n);
     if (is_seq(v, SEQ_TUPLE)) return hash_tuple(as_seq(v));
     return v.kind;
 }
@@ -139,7 +134,7 @@ value *fr_jinja_dict_find(const dict *d, value key) {
 
 value *fr_jinja_dict_find_text(const dict *d, const char *key, size_t n) {
     str s = {.data = key, .n = n};
-    return d->n ? find(d, make_ref(J_STR, &s), hash_text(key, n)) : NULL;
+    return d->n ? find(d, make_ref(J_STR, &s), fr_secret_hash(key, n)) : NULL;
 }
 
 static void enter(dict *d, size_t index) {

@@ -45,8 +45,8 @@ bool fr_jinja_mentions(const fr_jinja *template, const char *name);
 // when they are rendered.
 fr_status fr_jinja_values_open(fr_jinja_values **out, fr_error *err); // FR_ENOMEM
 void fr_jinja_values_close(fr_jinja_values *v);                       // NULL is fine
-// Who builds many values asks this for each. False: the watch, which stays in place, wants them no
-// more, and rendering them is FR_EINTR.
+// Code that builds many values calls the second one for each. False: by the watch, which is borrowed, they
+// are not wanted any more. Then rendering them is FR_EINTR.
 void fr_jinja_values_watch(fr_jinja_values *v, const fr_watch *watch);
 bool fr_jinja_values_go_on(fr_jinja_values *v);
 fr_jinja_value fr_jinja_none(void);
@@ -69,7 +69,7 @@ typedef struct fr_jinja_options { // {0}: the default
     const struct tm *now; // what strftime_now tells; NULL: the template finds no such function, and
                           // takes a date of its own
     uint64_t max_steps;   // 0: FR_JINJA_MAX_STEPS
-    const fr_watch *watch; // asked every so many steps; NULL: it is wanted to its end
+    const fr_watch *watch; // asked every so many steps; NULL: the result is wanted
 } fr_jinja_options;
 
 // Renders into *out, whose former content is replaced; on failure it is empty. Needs up to 1 MiB of

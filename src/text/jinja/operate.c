@@ -176,7 +176,7 @@ static value escaped(run *r, value v) {
     return fr_jinja_text_value(&t);
 }
 
-// b behind a, in the memory that a ends in: so a list that gets one item after the other is not
+// Puts b after a in the memory that a ends in, so that a list which gets one item after the other is not
 // copied each time.
 static bool add_to_tail(const seq *a, const seq *b, seq *out) {
     list_tail *t = a->tail;

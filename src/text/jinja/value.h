@@ -37,7 +37,7 @@ enum { MEMORY_BLOCK = 1 << 16 };
 typedef struct memory { // {.limit} is empty
     struct block *blocks;
     size_t used, limit;
-    bool full; // something found no room below the limit
+    bool full; // an allocation was refused by the limit
 } memory;
 
 void *fr_jinja_take(memory *m, size_t bytes); // 16-aligned, zeroed; NULL: no more
@@ -95,7 +95,7 @@ typedef enum seq_kind {
     SEQ_ITEMS
 } seq_kind;
 
-typedef struct list_tail { // room behind a list, as behind a string
+typedef struct list_tail { // room after a list, as after a string
     value *item;
     size_t used, cap;
 } list_tail;
@@ -174,11 +174,11 @@ bool fr_jinja_equal(value a, value b, uint64_t *left);
 struct fr_jinja_values {
     memory mem;
     dict vars;
-    uint64_t steps; // of the work that rendering goes on with
-    bool failed;    // memory ran out, or what they may take
+    uint64_t steps; // of building them; rendering counts on from here
+    bool failed;    // memory, or a limit, was exceeded
     const fr_watch *watch;
-    unsigned built; // since the watch was asked
-    bool stopped;   // ... and said no
+    unsigned built; // values since the watch was asked
+    bool stopped;   // the watch said no
 };
 
 #endif

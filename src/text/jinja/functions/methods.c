@@ -96,7 +96,7 @@ static size_t find_last(run *r, const str *s, const str *what, size_t to) {
     return SIZE_MAX;
 }
 
-// The word behind *at, which becomes its end. False: there is none.
+// The next word from *at on, whose end *at becomes. False: there is none.
 static bool next_word(run *r, const str *s, size_t *at, size_t *begin) {
     size_t bytes;
     if (!fr_jinja_work(r, 0)) return false;

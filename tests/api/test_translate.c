@@ -57,8 +57,12 @@ static void refuse_all(fr_api_translator *translate, const pair *pairs, size_t n
 #define ASKED_CHAT(given)                                                                          \
     "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" CALL                               \
     "\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"t1\",\"content\":" given "}"
-#define SCHEMA   "{\"type\":\"object\"}"
-#define FUNCTION "{\"name\":\"f\",\"description\":\"d\",\"parameters\":" SCHEMA "}"
+#define RESULT(id, given)   "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":" given "}"
+#define LEFT_OUT(type)      PART("[" type ": left out, since only text is read here]")
+#define SAYS(role, content) "{\"role\":\"" role "\",\"content\":" content "}"
+#define TWO(a, b)           "{\"messages\":[" a "," b "]}" // messages
+#define SCHEMA              "{\"type\":\"object\"}"
+#define FUNCTION            "{\"name\":\"f\",\"description\":\"d\",\"parameters\":" SCHEMA "}"
 
 static void anthropics_messages_are_chats(void **state) {
     (void)state;
@@ -114,29 +118,20 @@ static void anthropics_other_blocks_become_text(void **state) {
          "\"search_result\",\"source\":\"u\",\"title\":\"v\",\"content\":[" PART("w") "]}]}]}",
          "{\"messages\":[{\"role\":\"user\",\"content\":[" PART("t\\nd") "," PART(
              "v\\nu\\nw") "]}]}"},
-        {"{\"messages\":[" ASKED("[" PART("a") ",{\"type\":\"image\"},{\"type\":\"tool_reference\","
-                                               "\"tool_name\":\"g\"}]") ",{\"role\":\"assistant\","
-                                                                        "\"content\":\"b\"}]}",
-         "{\"messages\":[" ASKED_CHAT(
-             "[" PART("a") "," PART("[image: left out, since only text is read here]") "," PART(
-                 "g") "]") ",{\"role\":"
-                           "\"assistant\","
-                           "\"content\":\"b\"}"
-                           "]}"},
+        {TWO(ASKED("[" PART("a") ",{\"type\":\"image\"},{\"type\":\"tool_reference\",\"tool_name\":"
+                                 "\"g\"}]"),
+             SAYS("assistant", "\"b\"")),
+         TWO(ASKED_CHAT("[" PART("a") "," LEFT_OUT("image") "," PART("g") "]"),
+             SAYS("assistant", "\"b\""))},
         // A text of the user's after it, in the same message.
         {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
          "\"t1\",\"content\":[{\"type\":\"image\"}]}," PART("go on") "]}]}",
-         "{\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"t1\",\"content\":[" PART(
-             "[image: left out, since only text is read here]") "]},{\"role\":\"user\",\"content\":"
-                                                                "["
-                                                                "" PART("go on") "]}]}"},
-        // What Anthropic ran stands in the assistant's message.
+         TWO(RESULT("t1", "[" LEFT_OUT("image") "]"), SAYS("user", "[" PART("go on") "]"))},
+        // The result of a tool that Anthropic ran stands in the assistant's message.
         {"{\"messages\":[{\"role\":\"assistant\",\"content\":[{\"type\":\"server_tool_use\",\"id\":"
          "\"t1\",\"name\":\"f\",\"input\":{}},{\"type\":\"web_search_tool_result\",\"tool_use_id\":"
          "\"t1\",\"content\":[{\"url\":\"u\"}]}," PART("so") "]}]}",
-         "{\"messages\":[" ASKED_CHAT("\"[{\\\"url\\\": \\\"u\\\"}]\"") ",{\"role\":\"assistant\","
-                                                                        "\"content\":[" PART(
-                                                                            "so") "]}]}"},
+         TWO(ASKED_CHAT("\"[{\\\"url\\\": \\\"u\\\"}]\""), SAYS("assistant", "[" PART("so") "]"))},
         {"{" HI ",\"output_config\":{\"effort\":\"low\"}}",
          "{" HI ",\"output_config\":{\"effort\":\"low\"},\"reasoning_effort\":\"low\"}"},
     };
@@ -304,30 +299,8 @@ static void calls_of_all_kinds_are_calls(void **state) {
          "[{\"type\":\"refusal\",\"refusal\":\"no\"}]},{\"type\":\"function_call_output\",\"call_"
          "id\":"
          "\"c\",\"output\":{\"content\":\"d\",\"success\":false}}]}",
-         "{\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":[" PART(
-             "b") "," PART("[input_image: left out, since only text is read here]") "]},{\"role\":"
-                                                                                    "\"assistant\","
-                                                                                    "\"content\":"
-                                                                                    "[" PART(
-                                                                                        "no") "]},{"
-                                                                                              "\"ro"
-                                                                                              "le\""
-                                                                                              ":\"t"
-                                                                                              "ool"
-                                                                                              "\","
-                                                                                              "\"to"
-                                                                                              "ol_"
-                                                                                              "call"
-                                                                                              "_id"
-                                                                                              "\":"
-                                                                                              "\"c"
-                                                                                              "\","
-                                                                                              "\"co"
-                                                                                              "nten"
-                                                                                              "t\":"
-                                                                                              "\"d"
-                                                                                              "\"}]"
-                                                                                              "}"},
+         TWO(RESULT("a", "[" PART("b") "," LEFT_OUT("input_image") "]"),
+             SAYS("assistant", "[" PART("no") "]") "," RESULT("c", "\"d\""))},
     };
     check_all(fr_api_from_responses, pairs, N(pairs));
 }

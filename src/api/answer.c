@@ -189,6 +189,7 @@ fr_call_verdict fr_answer_scan(fr_api_answer *a, bool last) {
     const size_t before = s->at;
     const fr_call_verdict is = fr_call_scan_read(s, text, fr_answer_left(a), last);
     a->scanned += s->at - before;
+    a->no_memory |= s->no_memory;
     if (is != FR_CALL_WHOLE || s->form == FR_API_HARMONY) return is;
     return fr_answer_take_calls(a, text + s->head, s->end - s->head) ? is : FR_CALL_NOT;
 }
@@ -226,6 +227,7 @@ static fr_status read_held(fr_api_answer *a, bool last, fr_error *err) {
     fr_status st = FR_OK;
     while (!st && fr_answer_left(a) && read[a->stage](a, last, err, &st)) {
     }
+    if (!st && a->no_memory) st = fr_fail(err, FR_ENOMEM, "no memory for a call of a tool");
     if (a->done) memmove(a->held.data, fr_answer_held(a), fr_answer_left(a));
     a->held.n -= a->done;
     a->done = 0;

@@ -55,6 +55,7 @@ typedef struct fr_api_answer {
     size_t blank;      // of these the white space at its beginning, as far as it was read
     fr_call_scan scan; // of the call at hand
     size_t scanned;    // bytes that were read as calls, in all
+    bool no_memory;    // ... to read one
     // Of a message of harmony:
     bool body_thinks; // its body is thinking
     bool body_raw;    // ... or content, and so are its marks

@@ -75,9 +75,8 @@ bool fr_is_call_offered(fr_api_form form, const json_t *offered, const char *nam
     return false;
 }
 
-static bool is_tools_name(const fr_call_scan *s, const char *json, size_t n) {
-    fr_error never;
-    json_t *name = fr_json_load_lenient(json, n, &never);
+static bool is_tools_name(fr_call_scan *s, const char *json, size_t n) {
+    json_t *name = fr_call_json(json, n, &s->no_memory);
     const bool good = json_string_length(name) > 0 &&
                       fr_is_call_offered(s->form, s->offered, json_string_value(name));
     json_decref(name);
@@ -348,7 +347,7 @@ static fr_call_verdict end_value(fr_call_scan *s, const char *text, char c) {
     size_t n = s->at - 1 - s->from;
     while (n && fr_is_blank(text[s->from + n - 1]))
         n--;
-    json_t *value = fr_python_value(text + s->from, n);
+    json_t *value = fr_python_value(text + s->from, n, &s->no_memory);
     json_decref(value);
     if (!value) return FR_CALL_NOT;
     return c == ')' ? end_python(s) : go(s, KEY);

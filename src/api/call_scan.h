@@ -30,6 +30,7 @@ typedef struct fr_call_scan {
     bool named, has_values; // it has the name of a tool; it has arguments
     bool list, closed;      // the objects stand in a list; no more of them may follow
     bool after_args;        // Mistral's [ARGS] was there
+    bool no_memory;         // ... for a value, so that the verdict may be wrong
     int n_objects;          // whole ones
     size_t from;            // where the value or the word at hand begins
     char quote;             // of Python's string at hand
@@ -48,7 +49,9 @@ bool fr_is_call_name(const char *text, size_t n);
 bool fr_is_call_unsure(fr_api_form form);
 // Whether an object with that name may be a call: in such a form only one with a tool's name.
 bool fr_is_call_offered(fr_api_form form, const json_t *offered, const char *name);
-// A Python value: JSON, True, False, None or '...' without escapes. NULL: something else.
-json_t *fr_python_value(const char *text, size_t n);
+// JSON as a model writes it (fr_json_load_lenient), and a Python value: JSON, True, False, None or '...'
+// without escapes. NULL: something else, or *no_memory is set.  [calls.c]
+json_t *fr_call_json(const char *text, size_t n, bool *no_memory);
+json_t *fr_python_value(const char *text, size_t n, bool *no_memory);
 
 #endif

@@ -19,6 +19,19 @@ static bool keep(fr_api_answer *a, char *name, char *arguments) {
     return left_out;
 }
 
+json_t *fr_call_json(const char *text, size_t n, bool *no_memory) {
+    fr_error why = {0};
+    json_t *value = fr_json_load_lenient(text, n, &why);
+    *no_memory |= !value && why.code == FR_ENOMEM;
+    return value;
+}
+
+// The same text; NULL: there was no memory for it.
+static char *checked(fr_api_answer *a, char *text) {
+    a->no_memory |= !text;
+    return text;
+}
+
 static void give_back(fr_api_answer *a, int n_calls) {
     while (a->n_calls > n_calls) {
         free(a->call[--a->n_calls].name);
@@ -26,25 +39,30 @@ static void give_back(fr_api_answer *a, int n_calls) {
     }
 }
 
+static json_t *empty_object(fr_api_answer *a) {
+    json_t *object = json_object();
+    a->no_memory |= !object;
+    return object;
+}
+
 // The arguments as an object: itself, or the one in a string; {} for null and for nothing. NULL: they
 // are something else.
-static json_t *object_of(const json_t *given) {
-    if (!given || json_is_null(given)) return json_object();
+static json_t *object_of(fr_api_answer *a, const json_t *given) {
+    if (!given || json_is_null(given)) return empty_object(a);
     if (json_is_object(given)) return json_incref((json_t *)(uintptr_t)given);
     if (!fr_json_is_text(given)) return NULL;
     const char *text = json_string_value(given);
     const size_t n = json_string_length(given);
-    if (fr_blank(text, n) == n) return json_object();
-    fr_error never;
-    json_t *within = fr_json_load_lenient(text, n, &never);
-    json_t *object = json_is_object(within) || json_is_null(within) ? object_of(within) : NULL;
+    if (fr_blank(text, n) == n) return empty_object(a);
+    json_t *within = fr_call_json(text, n, &a->no_memory);
+    json_t *object = json_is_object(within) || json_is_null(within) ? object_of(a, within) : NULL;
     json_decref(within);
     return object;
 }
 
-static char *arguments_of(const json_t *given) {
-    json_t *object = object_of(given);
-    char *text = object ? fr_json_compact(object) : NULL;
+static char *arguments_of(fr_api_answer *a, const json_t *given) {
+    json_t *object = object_of(a, given);
+    char *text = object ? checked(a, fr_json_compact(object)) : NULL;
     json_decref(object);
     return text;
 }
@@ -56,7 +74,7 @@ static bool keep_object(fr_api_answer *a, const json_t *call) {
     const char *text = json_string_value(name);
     return *text && strlen(text) == json_string_length(name) &&
            fr_is_call_offered(a->scan.form, a->offered, text) &&
-           keep(a, strdup(text), arguments_of(given));
+           keep(a, checked(a, strdup(text)), arguments_of(a, given));
 }
 
 // ---------------------------------------------------------------- JSON
@@ -68,13 +86,12 @@ static size_t trimmed(const char *text, size_t n) {
 }
 
 // JSON, whose outer braces may be doubled; NULL: it is none.
-static json_t *load(const char *text, size_t n) {
-    fr_error never;
-    json_t *root = fr_json_load_lenient(text, n, &never);
+static json_t *load(fr_api_answer *a, const char *text, size_t n) {
+    json_t *root = fr_call_json(text, n, &a->no_memory);
     const size_t from = fr_blank(text, n), to = trimmed(text, n);
     const bool doubled =
         to >= from + 4 && !memcmp(text + from, "{{", 2) && !memcmp(text + to - 2, "}}", 2);
-    return root || !doubled ? root : fr_json_load_lenient(text + from + 1, to - from - 2, &never);
+    return root || !doubled ? root : fr_call_json(text + from + 1, to - from - 2, &a->no_memory);
 }
 
 // Bytes of the object that the text begins with; 0: its end is not there.
@@ -96,7 +113,7 @@ static size_t value_end(const char *text, size_t n) {
 }
 
 static bool take_object(fr_api_answer *a, const char *text, size_t n) {
-    json_t *call = load(text, n);
+    json_t *call = load(a, text, n);
     const bool needs_arguments =
         fr_is_call_unsure(a->scan.form) && a->scan.form != FR_API_ALONE; // else any JSON has names
     const bool taken =
@@ -127,12 +144,11 @@ static bool take_objects(fr_api_answer *a, const char *text, size_t n) {
 
 bool fr_answer_take_named(fr_api_answer *a, const char *name, size_t bytes, const char *text,
                           size_t n) {
-    fr_error never;
     const bool none = fr_blank(text, n) == n;
-    json_t *given = none ? json_null() : fr_json_load_lenient(text, n, &never);
+    json_t *given = none ? json_null() : fr_call_json(text, n, &a->no_memory);
     const bool taken = fr_is_call_name(name, bytes) &&
                        (json_is_object(given) || json_is_null(given)) &&
-                       keep(a, strndup(name, bytes), arguments_of(given));
+                       keep(a, checked(a, strndup(name, bytes)), arguments_of(a, given));
     json_decref(given);
     return taken;
 }
@@ -178,19 +194,18 @@ static size_t argument_end(const char *text, size_t n) {
     return n;
 }
 
-json_t *fr_python_value(const char *text, size_t n) {
-    fr_error never;
+json_t *fr_python_value(const char *text, size_t n, bool *no_memory) {
     if (n == 4 && !memcmp(text, "True", 4)) return json_true();
     if (n == 5 && !memcmp(text, "False", 5)) return json_false();
     if (n == 4 && !memcmp(text, "None", 4)) return json_null();
     if (n >= 2 && *text == '\'' && text[n - 1] == '\'' && !memchr(text, '\\', n))
         return json_stringn(text + 1, n - 2);
-    return fr_json_load_lenient(text, n, &never);
+    return fr_call_json(text, n, no_memory);
 }
 
 // KEY=VALUE, ... up to and with the ')'. NULL: it is something else.
-static json_t *python_arguments(const char *text, size_t n) {
-    json_t *arguments = json_object();
+static json_t *python_arguments(fr_api_answer *a, const char *text, size_t n) {
+    json_t *arguments = empty_object(a);
     size_t at = fr_blank(text, n);
     while (at < n && text[at] != ')') {
         const size_t to = at + argument_end(text + at, n - at);
@@ -199,8 +214,10 @@ static json_t *python_arguments(const char *text, size_t n) {
         const size_t key = trimmed(text + at, (size_t)(equals - text) - at);
         size_t from = (size_t)(equals - text) + 1;
         from += fr_blank(text + from, to - from);
-        json_t *value = fr_python_value(text + from, trimmed(text + from, to - from));
-        if (!value || json_object_setn_new(arguments, text + at, key, value)) break;
+        json_t *value =
+            fr_python_value(text + from, trimmed(text + from, to - from), &a->no_memory);
+        if (!value) break;
+        a->no_memory |= json_object_setn_new(arguments, text + at, key, value) != 0;
         at = to + (text[to] == ',');
         at += fr_blank(text + at, n - at);
     }
@@ -214,9 +231,9 @@ static bool take_python(fr_api_answer *a, const char *text, size_t n) {
     const size_t space = fr_blank(text, n), at = fr_find_mark(text, n, CALL);
     if (at == n || !fr_is_call_name(text + space, at - space)) return false;
     const size_t from = at + strlen(CALL);
-    json_t *arguments = python_arguments(text + from, n - from);
-    const bool taken =
-        arguments && keep(a, strndup(text + space, at - space), fr_json_compact(arguments));
+    json_t *arguments = python_arguments(a, text + from, n - from);
+    const bool taken = arguments && keep(a, checked(a, strndup(text + space, at - space)),
+                                         checked(a, fr_json_compact(arguments)));
     json_decref(arguments);
     return taken;
 }

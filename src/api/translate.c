@@ -103,7 +103,7 @@ json_t *fr_api_left_out_part(const json_t *part) {
     char text[96];
     snprintf(text, sizeof text, "[%.40s: left out, since only text is read here]",
              type ? type : "a part");
-    return json_pack("{s:s, s:s}", "type", "text", "text", text);
+    return json_pack("{s:s, s:o}", "type", "text", "text", fr_json_string(text)); // may be cut
 }
 
 fr_status fr_api_add_tool(json_t *tools, const json_t *name, json_t *about, json_t *parameters,

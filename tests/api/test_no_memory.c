@@ -1,5 +1,5 @@
-// Memory that Jansson misses while a body becomes a prompt is FR_ENOMEM: nothing is left out of the
-// prompt in silence, and nothing leaks.
+// Memory that Jansson misses while a body becomes a prompt, or an answer is taken apart, is FR_ENOMEM:
+// nothing is left out of the prompt, no call becomes content, and nothing leaks.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer_forms.h"
+#include "api/answer.h"
 #include "api_world.h"
 
 static long held, calls, fails_at; // blocks; calls since a reset; the one that fails, 0: none
@@ -119,8 +121,47 @@ static void missing_memory_is_said(void **state) {
     fr_chat_close(&own);
 }
 
+// Two calls each.
+static const struct {
+    const char *text, *chat_template;
+} answers[] = {
+    {"<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}</tool_call><tool_call>{\"name\": "
+     "\"g\", "
+     "\"arguments\": \"{\\\"a\\\": []}\"}</tool_call>",
+     HERMES},
+    {"{\"name\": \"f\"}; {\"name\": \"g\", \"parameters\": null}", LLAMA},
+    {"[TOOL_CALLS]f[ARGS]null[TOOL_CALLS]g{\"a\": {}}", MISTRAL},
+    {"<|python_tag|>f.call(a=1, b=[2])<|python_tag|>g.call()", LLAMA},
+    {"<|channel|>commentary to=functions.f<|message|>{\"a\": "
+     "1}<|call|><|start|>assistant<|channel|>"
+     "commentary to=functions.g<|message|><|call|>",
+     HARMONY},
+};
+
+static void no_call_becomes_content(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        const long before = held;
+        bool enough = false;
+        for (fails_at = 1; !enough; fails_at++) {
+            fr_api_answer a;
+            calls = 0;
+            fr_api_answer_open(&a, true, false, true, answers[i].chat_template);
+            fr_status st = fr_api_answer_push(&a, answers[i].text, strlen(answers[i].text), &err);
+            if (!st) st = fr_api_answer_finish(&a, &err);
+            enough = calls < fails_at;
+            if (st != (enough ? FR_OK : FR_ENOMEM) || (enough && (a.n_calls != 2 || a.content.n)))
+                fail_msg("%s, call %ld: %d", answers[i].text, fails_at, st);
+            fr_api_answer_close(&a);
+            assert_int_equal(held, before);
+        }
+    }
+    fails_at = 0;
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(missing_memory_is_said)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(missing_memory_is_said),
+                                       cmocka_unit_test(no_call_becomes_content)};
     json_set_alloc_funcs(take, give);
     return cmocka_run_group_tests(tests, open_world, close_world);
 }

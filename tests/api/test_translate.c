@@ -60,7 +60,8 @@ static void refuse_all(fr_api_translator *translate, const pair *pairs, size_t n
 #define RESULT(id, given)   "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":" given "}"
 #define LEFT_OUT(type)      PART("[" type ": left out, since only text is read here]")
 #define SAYS(role, content) "{\"role\":\"" role "\",\"content\":" content "}"
-#define TWO(a, b)           "{\"messages\":[" a "," b "]}" // messages
+#define LETTERS             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" // 39
+#define TWO(a, b)           "{\"messages\":[" a "," b "]}"            // messages
 #define SCHEMA              "{\"type\":\"object\"}"
 #define FUNCTION            "{\"name\":\"f\",\"description\":\"d\",\"parameters\":" SCHEMA "}"
 
@@ -123,6 +124,9 @@ static void anthropics_other_blocks_become_text(void **state) {
              SAYS("assistant", "\"b\"")),
          TWO(ASKED_CHAT("[" PART("a") "," LEFT_OUT("image") "," PART("g") "]"),
              SAYS("assistant", "\"b\""))},
+        // A name that is cut within a character.
+        {TWO(ASKED("[{\"type\":\"" LETTERS "\xC3\xA9\"}]"), SAYS("assistant", "\"b\"")),
+         TWO(ASKED_CHAT("[" LEFT_OUT(LETTERS "\xEF\xBF\xBD") "]"), SAYS("assistant", "\"b\""))},
         // A text of the user's after it, in the same message.
         {"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
          "\"t1\",\"content\":[{\"type\":\"image\"}]}," PART("go on") "]}]}",

@@ -1,5 +1,6 @@
 // talk.c — a conversation in memory.
 #include "cmd/lib/talk.h"
+#include "json/value.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +85,7 @@ fr_status fr_talk_take_options(fr_talk *t, const fr_cmd_args *args, fr_error *er
 static bool set_variables(json_t *root, json_t *variables) {
     json_t *own = json_object_get(root, "chat_template_kwargs");
     if (own && !json_is_null(own) && !json_is_object(own)) return true;
-    json_t *all = json_is_object(own) ? json_copy(own) : json_object();
+    json_t *all = json_is_object(own) ? fr_json_copy(own) : json_object();
     if (!json_object_update(all, variables))
         return !json_object_set_new(root, "chat_template_kwargs", all);
     json_decref(all);
@@ -95,7 +96,7 @@ json_t *fr_talk_add_options(const fr_talk *t, json_t *conversation) {
     if (!t->variables || !(json_is_array(conversation) || json_is_object(conversation)))
         return conversation;
     json_t *root = json_is_array(conversation) ? json_pack("{s:O}", "messages", conversation)
-                                               : json_copy(conversation);
+                                               : fr_json_copy(conversation);
     json_decref(conversation);
     if (root && set_variables(root, t->variables)) return root;
     json_decref(root);

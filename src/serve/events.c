@@ -200,7 +200,7 @@ bool fr_events_next(void *events, fr_exchange *x, fr_buffer *out) {
             add_end(e, out);
             return false;
         }
-        if (!fr_exchange_is_wanted(x)) return false;
+        if (e->failed || !fr_exchange_is_wanted(x)) return false;
         wait_for_news(e, i);
         if (fr_seconds() > e->last + (silence > 0 ? silence : SILENCE)) {
             fr_events_live(e, out);

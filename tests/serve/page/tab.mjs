@@ -6,6 +6,14 @@ const [source, folder] = process.argv.slice(2);
 const PROPS = { model_alias: "m", isa: "i", drafters: ["none"], default_generation_settings: { n_ctx: 4096, params: {} } };
 let tabs = 0;
 
+// What a tab has put off ends with it: its notice is hidden after seconds, in whatever document is shown then.
+const later = globalThis.setTimeout, putOff = new Set();
+globalThis.setTimeout = (act, ms, ...given) => {
+  const timer = later(act, ms, ...given);
+  if (ms > 500) putOff.add(timer);
+  return timer;
+};
+
 // Lets everything that waits go on.
 export const settle = () => new Promise((r) => setTimeout(r, 5));
 
@@ -31,6 +39,8 @@ class Answer {
 
 export async function openTab(kept = {}) {
   const own = folder + "/" + tabs++, window = openBrowser(readFileSync(source + "/page.html", "utf8"));
+  putOff.forEach(clearTimeout);
+  putOff.clear();
   mkdirSync(own);
   cpSync(source, own, { recursive: true });
   writeFileSync(own + "/package.json", '{"type": "module"}');

@@ -16,7 +16,7 @@ struct fr_text {
     atomic_int n_keepers;     // the caller, until fr_text_close, and texts opened with this one
     fr_chat_template chat;    // {0}: none that can be used,
     fr_error no_chat;         // ... and why
-    char *chat_text;          // a copy, NUL behind it
+    char *chat_text;          // a copy, ends with NUL
     // The file's own for conversations with tools, which `chat` points at; {0}: none.
     fr_chat_template tool_chat;
     char *tool_text;

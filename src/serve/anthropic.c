@@ -8,16 +8,16 @@
 // ---------------------------------------------------------------- what both forms say
 
 static const char *stop_reason(const fr_choice *c) {
-    if (c->told.end != FR_JOB_STOP) return "max_tokens";
+    if (c->copy.end != FR_JOB_STOP) return "max_tokens";
     if (c->answer.n_calls) return "tool_use";
     return fr_ask_stop_string(c) ? "stop_sequence" : "end_turn";
 }
 
 // Tokens that were known count apart.
 static json_t *usage_of(const fr_choice *c) {
-    return json_pack("{s:i, s:i, s:i, s:i}", "input_tokens", c->request.n_prompt - c->told.n_reused,
-                     "cache_creation_input_tokens", 0, "cache_read_input_tokens", c->told.n_reused,
-                     "output_tokens", c->told.n_tokens);
+    return json_pack("{s:i, s:i, s:i, s:i}", "input_tokens", c->request.n_prompt - c->copy.n_reused,
+                     "cache_creation_input_tokens", 0, "cache_read_input_tokens", c->copy.n_reused,
+                     "output_tokens", c->copy.n_tokens);
 }
 
 // `content` is stolen.

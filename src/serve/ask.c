@@ -117,7 +117,7 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
                           .indent = r->indent,
                           .line_seconds = r->line_ms > 0 ? 1e-3 * (double)r->line_ms : 0};
         fr_job_open(&c->job);
-        c->told.stopped_by = c->told.context = -1;
+        c->copy.stopped_by = c->copy.context = -1;
         if (i) ask->choice[i - 1].job.next = &c->job;
     }
     return FR_OK;
@@ -169,22 +169,16 @@ fr_status fr_ask_open(fr_ask **out, fr_server *server, fr_exchange *x,
 
 // ---------------------------------------------------------------- wait and close
 
-static void wait_for_end(fr_job *job) {
-    pthread_mutex_lock(&job->lock);
-    while (job->state != FR_JOB_ENDED)
-        fr_job_await(job, INT32_MAX, SIZE_MAX, 1);
-    pthread_mutex_unlock(&job->lock);
-}
-
 void fr_ask_close(fr_ask *ask) {
     if (!ask) return;
     for (int i = 0; i < ask->n; i++)
         if (ask->submitted) fr_scheduler_cancel(ask->server->scheduler, &ask->choice[i].job);
     for (int i = 0; i < ask->n; i++)
-        if (ask->submitted) wait_for_end(&ask->choice[i].job);
+        while (ask->submitted && !fr_job_await_end(&ask->choice[i].job, 1)) {
+        }
     for (int i = 0; i < ask->n; i++) {
         fr_job_close(&ask->choice[i].job);
-        fr_told_close(&ask->choice[i].told);
+        fr_job_copy_close(&ask->choice[i].copy);
         fr_api_answer_close(&ask->choice[i].answer);
         json_decref(ask->choice[i].pieces);
         json_decref(ask->choice[i].items);
@@ -196,17 +190,9 @@ void fr_ask_close(fr_ask *ask) {
 }
 
 bool fr_ask_wait(fr_ask *ask, fr_exchange *x) {
-    for (int i = 0; i < ask->n; i++) {
-        fr_job *job = &ask->choice[i].job;
-        bool ended = false;
-        while (!ended) {
-            pthread_mutex_lock(&job->lock);
-            fr_job_await(job, INT32_MAX, SIZE_MAX, 0.25);
-            ended = job->state == FR_JOB_ENDED;
-            pthread_mutex_unlock(&job->lock);
-            if (!ended && !fr_exchange_is_wanted(x)) return false;
-        }
-    }
+    for (int i = 0; i < ask->n; i++)
+        while (!fr_job_await_end(&ask->choice[i].job, 0.25))
+            if (!fr_exchange_is_wanted(x)) return false;
     return true;
 }
 
@@ -227,7 +213,7 @@ static void note_piece(fr_choice *c, const char *name, const fr_buffer *text, si
     json_t *gained = fr_json_text(text->data + from, text->n - from);
     json_t *piece = json_pack("{s:o, s:i}", name, gained, "drafted", of->depth);
     if (of->depth)
-        json_object_set_new(piece, "drafter", part_name(c->told.stats.used, of->drafter));
+        json_object_set_new(piece, "drafter", part_name(c->copy.stats.used, of->drafter));
     json_array_append_new(c->pieces, piece);
 }
 
@@ -239,7 +225,7 @@ static fr_status parse_to(fr_choice *c, size_t to, bool last, const fr_job_piece
     const size_t from = c->parsed, thought = a->thinking.n, said = a->content.n;
     fr_status st = FR_OK;
     c->parsed = to;
-    if (to > from) st = fr_api_answer_push(a, c->told.text.data + from, to - from, err);
+    if (to > from) st = fr_api_answer_push(a, c->copy.text.data + from, to - from, err);
     if (!st && last) st = fr_api_answer_finish(a, err);
     if (!c->job.keep_pieces) return st;
     note_piece(c, "reasoning_content", &a->thinking, thought, of);
@@ -249,7 +235,7 @@ static fr_status parse_to(fr_choice *c, size_t to, bool last, const fr_job_piece
 
 // Why a job that has ended has no answer. What came in time is one; what a server that ends has cut
 // off is none, so that a proxy may ask another.
-static fr_status why_none(const fr_ask *ask, const fr_told *t, fr_error *err) {
+static fr_status why_none(const fr_ask *ask, const fr_job_copy *t, fr_error *err) {
     if (t->end == FR_JOB_FAILED) {
         *err = t->error;
         return err->code;
@@ -266,7 +252,7 @@ static fr_status why_none(const fr_ask *ask, const fr_told *t, fr_error *err) {
 }
 
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err) {
-    const fr_told *t = &c->told;
+    const fr_job_copy *t = &c->copy;
     const bool ended = t->state == FR_JOB_ENDED;
     const fr_job_piece *piece = (const void *)t->pieces.data;
     const size_t n = t->pieces.n / sizeof *piece;

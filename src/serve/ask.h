@@ -3,8 +3,8 @@
 #define FR_SERVE_ASK_H
 #include "api/answer.h"
 #include "api/translate.h"
+#include "serve/job_copy.h"
 #include "serve/server.h"
-#include "serve/told.h"
 
 typedef enum fr_block_kind {
     FR_BLOCK_NONE,
@@ -17,7 +17,7 @@ typedef struct fr_choice {
     fr_request request;
     fr_sampling sampling;
     fr_job job;
-    fr_told told; // a copy of what came of the job, of which answers are built
+    fr_job_copy copy; // of the job; answers are built from it
     // Of a chat: its parsed text, and how much of that was sent: bytes of the text parsed,
     // bytes of thinking and of content sent, calls sent.
     fr_api_answer answer;

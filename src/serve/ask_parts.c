@@ -6,23 +6,23 @@
 #include "serve/ask.h"
 
 const char *fr_ask_finish(const fr_choice *c) {
-    if (c->told.end != FR_JOB_STOP) return "length";
+    if (c->copy.end != FR_JOB_STOP) return "length";
     return c->answer.n_calls ? "tool_calls" : "stop";
 }
 
 const char *fr_ask_stop_string(const fr_choice *c) {
-    return c->told.stopped_by < 0 ? NULL : c->request.stop[c->told.stopped_by];
+    return c->copy.stopped_by < 0 ? NULL : c->request.stop[c->copy.stopped_by];
 }
 
 int fr_ask_thought(const fr_ask *ask, const fr_choice *c) {
     return fr_api_thought_tokens(&c->answer, ask->server->api.tokenizer, &ask->request.shown,
-                                 c->told.tokens, c->told.n_tokens);
+                                 c->copy.tokens, c->copy.n_tokens);
 }
 
 json_t *fr_ask_usage(const fr_ask *ask) {
     int prompt = 0, cached = 0, written = 0, thought = 0;
     for (int i = 0; i < ask->n; i++) {
-        const fr_told *t = &ask->choice[i].told;
+        const fr_job_copy *t = &ask->choice[i].copy;
         written += t->n_tokens;
         thought += fr_ask_thought(ask, &ask->choice[i]);
         if (i % ask->request.n) continue; // a prompt counts once
@@ -41,12 +41,12 @@ static double per(double a, double b) {
 }
 
 // Seconds of a job's parts, also while it is at work.
-static double reading_of(const fr_told *t) {
+static double reading_of(const fr_job_copy *t) {
     if (t->first_token > 0) return t->first_token - t->started;
     return (t->ended > 0 ? t->ended : fr_seconds()) - t->started;
 }
 
-static double writing_of(const fr_told *t) {
+static double writing_of(const fr_job_copy *t) {
     if (t->first_token <= 0) return 0;
     return (t->ended > 0 ? t->ended : fr_seconds()) - t->first_token;
 }
@@ -58,7 +58,7 @@ static double plain_seconds(const fr_stats *s) {
     return s->predicted > 0 ? s->predicted_plain * took / s->predicted : 0;
 }
 
-static json_t *timings(const fr_told *t, int reused, int read, double prompt, double wrote) {
+static json_t *timings(const fr_job_copy *t, int reused, int read, double prompt, double wrote) {
     const fr_stats *s = &t->stats;
     const int later = t->n_tokens - t->n_first; // the first come with the prompt's last pass
     int64_t accepted = 0;
@@ -78,7 +78,7 @@ static json_t *timings(const fr_told *t, int reused, int read, double prompt, do
 }
 
 json_t *fr_ask_timings(const fr_choice *c) {
-    const fr_told *t = &c->told;
+    const fr_job_copy *t = &c->copy;
     const bool ended = t->state == FR_JOB_ENDED;
     const int reused = ended ? t->stats.prompt_reused : t->n_reused;
     const int known = ended         ? t->stats.prompt_tokens
@@ -92,14 +92,14 @@ void fr_ask_add_seed(const fr_ask *ask, json_t *doc) {
 }
 
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read) {
-    const fr_told *t = &c->told;
+    const fr_job_copy *t = &c->copy;
     const int read = n_read - t->n_reused;
     const double ms = read > 0 ? 1e3 * reading_of(t) : 0; // before the first pass nothing is
     if (!doc) return;
     json_object_set_new(doc, "prompt_progress",
                         json_pack("{s:i, s:i, s:i, s:f}", "total", c->request.n_prompt, "cache",
                                   t->n_reused, "processed", n_read, "time_ms", ms));
-    json_object_set_new(doc, "timings", timings(&(fr_told){0}, t->n_reused, read, ms, 0));
+    json_object_set_new(doc, "timings", timings(&(fr_job_copy){0}, t->n_reused, read, ms, 0));
 }
 
 void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text) {
@@ -114,13 +114,13 @@ static json_t *echoed_logprobs(const fr_ask *ask, const fr_choice *c) {
     fr_ask_add_prompt(ask, c, &text);
     json_t *list = fr_api_echoed_logprobs(&(fr_api_scored){.tokenizer = ask->server->api.tokenizer,
                                                            .token = c->request.prompt,
-                                                           .score = c->told.prompt_logprobs,
+                                                           .score = c->copy.prompt_logprobs,
                                                            .n = c->request.n_prompt,
                                                            .n_top = ask->request.top_logprobs,
                                                            .echoed = &text},
-                                          &(fr_api_scored){.token = c->told.tokens,
-                                                           .score = c->told.logprobs,
-                                                           .n = c->told.n_tokens});
+                                          &(fr_api_scored){.token = c->copy.tokens,
+                                                           .score = c->copy.logprobs,
+                                                           .n = c->copy.n_tokens});
     fr_buffer_free(&text);
     return list;
 }
@@ -139,7 +139,7 @@ static int offset_of(const fr_ask *ask, fr_choice *c, int token) {
     if (!c->n_counted && ask->request.echo) c->characters = prompt_characters(ask, c);
     if (token > c->n_counted) {
         c->characters += fr_api_characters(ask->server->api.tokenizer,
-                                           c->told.tokens + c->n_counted, token - c->n_counted);
+                                           c->copy.tokens + c->n_counted, token - c->n_counted);
         c->n_counted = token;
     }
     return c->characters;
@@ -147,12 +147,12 @@ static int offset_of(const fr_ask *ask, fr_choice *c, int token) {
 
 json_t *fr_ask_logprobs(const fr_ask *ask, fr_choice *c, int from) {
     if (ask->request.logprobs && ask->request.kind == FR_API_COMPLETION &&
-        c->told.prompt_logprobs && !from)
+        c->copy.prompt_logprobs && !from)
         return echoed_logprobs(ask, c);
     fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
-                       .token = c->told.tokens + from,
-                       .score = c->told.logprobs + from,
-                       .n = c->told.n_tokens - from,
+                       .token = c->copy.tokens + from,
+                       .score = c->copy.logprobs + from,
+                       .n = c->copy.n_tokens - from,
                        .n_top = ask->request.top_logprobs,
                        .drawn = ask->request.post_sampling};
     if (!ask->request.logprobs || s.n < 1) return json_null();

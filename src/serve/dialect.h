@@ -1,5 +1,5 @@
-// dialect.h — how an API words the answers that an ask gives. All of it is built of copies of what
-// came of the choices (told.h), with no job locked.
+// dialect.h — how an API words the answers that an ask gives. All of it is built from copies of
+// the jobs' results (job_copy.h), with no job locked.
 #ifndef FR_SERVE_DIALECT_H
 #define FR_SERVE_DIALECT_H
 #include "serve/ask.h"

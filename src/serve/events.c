@@ -1,4 +1,4 @@
-// events.c — a stream copies what came of each choice, and then builds what is new of it.
+// events.c — a stream copies the results of each choice, and then builds events of what is new.
 #include "serve/events.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -89,13 +89,13 @@ static bool begin(fr_events *e, int i, fr_buffer *out) {
 
 // When a context has taken its job.
 static bool add_begin(fr_events *e, int i, fr_buffer *out) {
-    return e->dialect->begins_at_once && e->ask->choice[i].told.started > 0 && begin(e, i, out);
+    return e->dialect->begins_at_once && e->ask->choice[i].copy.started > 0 && begin(e, i, out);
 }
 
 // How far its prompt is read: before the first pass, after each that has read some of it, and at
 // its end.
 static bool add_progress(fr_events *e, int i, fr_buffer *out) {
-    const fr_told *t = &e->ask->choice[i].told;
+    const fr_job_copy *t = &e->ask->choice[i].copy;
     sent *s = &e->of[i];
     const int total = e->ask->choice[i].request.n_prompt;
     if (!e->ask->request.return_progress || !e->dialect->progress || s->parts) return false;
@@ -119,7 +119,7 @@ static void fail(fr_events *e, int i, const fr_error *err, const fr_exchange *x,
 
 static bool add_part(fr_events *e, int i, const fr_exchange *x, fr_buffer *out) {
     fr_choice *c = &e->ask->choice[i];
-    const fr_told *t = &c->told;
+    const fr_job_copy *t = &c->copy;
     sent *s = &e->of[i];
     const bool ended = t->state == FR_JOB_ENDED;
     fr_error err = {0};
@@ -145,7 +145,7 @@ static bool add_part(fr_events *e, int i, const fr_exchange *x, fr_buffer *out) 
 static bool look_at(fr_events *e, int i, const fr_exchange *x, fr_buffer *out) {
     fr_choice *c = &e->ask->choice[i];
     fr_error err = {0};
-    if (fr_told_read(&c->told, &c->job, &err)) {
+    if (fr_job_copy_update(&c->copy, &c->job, &err)) {
         fail(e, i, &err, x, out);
         return true;
     }
@@ -188,7 +188,7 @@ static void add_end(fr_events *e, fr_buffer *out) {
 static void wait_for_news(fr_events *e, int i) {
     fr_choice *c = &e->ask->choice[i];
     const bool reads = e->ask->request.return_progress && !e->of[i].parts;
-    fr_told_await(&c->told, &c->job, reads || e->ask->n > 1 ? 0.02 : 0.25);
+    fr_job_copy_await(&c->copy, &c->job, reads || e->ask->n > 1 ? 0.02 : 0.25);
 }
 
 bool fr_events_next(void *events, fr_exchange *x, fr_buffer *out) {

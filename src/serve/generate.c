@@ -20,7 +20,7 @@ static fr_status parse_all(fr_ask *ask, fr_error *err) {
     fr_status st = FR_OK;
     for (int i = 0; i < ask->n && !st; i++) {
         fr_choice *c = &ask->choice[i];
-        st = fr_told_read(&c->told, &c->job, err);
+        st = fr_job_copy_update(&c->copy, &c->job, err);
         if (!st) st = fr_ask_parse(ask, c, err);
     }
     return st;

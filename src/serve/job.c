@@ -1,4 +1,4 @@
-// job.c — what came of a job goes in under its lock, and wakes all threads that wait for it.
+// job.c — results of a job are added under its lock, and wake the threads that wait for them.
 #include "serve/job.h"
 #include "base/alloc.h"
 #include "decode/counts.h"
@@ -27,16 +27,15 @@ void fr_job_close(fr_job *job) {
     job->logprobs = NULL;
 }
 
-static bool has_news(const fr_job *job, int n_tokens, size_t n_bytes) {
-    return job->state == FR_JOB_ENDED || job->n_tokens > n_tokens || job->text.n > n_bytes;
-}
-
-bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds) {
+bool fr_job_await_end(fr_job *job, double seconds) {
     const struct timespec at = fr_wait_until(seconds);
     int rc = 0;
-    while (!has_news(job, n_tokens, n_bytes) && rc != ETIMEDOUT)
+    pthread_mutex_lock(&job->lock);
+    while (job->state != FR_JOB_ENDED && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&job->news, &job->lock, &at);
-    return has_news(job, n_tokens, n_bytes);
+    const bool ended = job->state == FR_JOB_ENDED;
+    pthread_mutex_unlock(&job->lock);
+    return ended;
 }
 
 void fr_job_enter(fr_job *job) {

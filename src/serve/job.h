@@ -1,7 +1,7 @@
-// job.h — one generation that somebody waits for: what is asked, and what has come of it so far.
+// job.h — one generation: what is asked, and its results so far.
 //
-// The asker fills it, hands it to the scheduler (scheduler.h) and reads along from any thread by a
-// copy (told.h), as the scheduler's thread waits for the lock. Only that thread writes what is told.
+// The asker fills it, submits it to the scheduler (scheduler.h) and reads along from any thread by a
+// copy (job_copy.h), as the scheduler's thread waits for the lock. Only that thread writes results.
 // It ends once, whatever happens.
 #ifndef FR_SERVE_JOB_H
 #define FR_SERVE_JOB_H
@@ -105,9 +105,8 @@ typedef struct fr_job {
 void fr_job_open(fr_job *job);
 void fr_job_close(fr_job *job);
 
-// With the job locked: waits until it has ended, or has more than n_tokens tokens or n_bytes bytes
-// of text, or the seconds are over. Whether there is news.
-bool fr_job_await(fr_job *job, int n_tokens, size_t n_bytes, double seconds);
+// Waits until the job has ended, at most so many seconds. Whether it has.
+bool fr_job_await_end(fr_job *job, double seconds);
 
 // ---- for the scheduler
 void fr_job_enter(fr_job *job); // the queue

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static json_t *ids_of(const fr_told *t, int from, int to) {
+static json_t *ids_of(const fr_job_copy *t, int from, int to) {
     json_t *list = json_array();
     for (int i = from; i < to; i++)
         json_array_append_new(list, json_integer(t->tokens[i]));
@@ -82,7 +82,7 @@ static json_t *prompt_of(const fr_ask *ask, int index) {
     return prompt;
 }
 
-static json_t *probabilities(const fr_ask *ask, const fr_told *t, int from, int to) {
+static json_t *probabilities(const fr_ask *ask, const fr_job_copy *t, int from, int to) {
     const fr_api_scored s = {.tokenizer = ask->server->api.tokenizer,
                              .token = t->tokens + from,
                              .score = t->logprobs + from,
@@ -92,13 +92,13 @@ static json_t *probabilities(const fr_ask *ask, const fr_told *t, int from, int 
     return s.n ? fr_api_llama_logprobs(&s) : json_array();
 }
 
-static const char *stop_type(const fr_told *t) {
+static const char *stop_type(const fr_job_copy *t) {
     if (t->end != FR_JOB_STOP) return "limit";
     return t->stopped_by < 0 ? "eos" : "word";
 }
 
 // The context was full before the answer was.
-static bool is_truncated(const fr_ask *ask, const fr_told *t) {
+static bool is_truncated(const fr_ask *ask, const fr_job_copy *t) {
     return t->end == FR_JOB_LENGTH && !t->cut &&
            (ask->request.n_predict < 0 || t->n_tokens < ask->request.n_predict);
 }
@@ -107,7 +107,7 @@ static bool is_truncated(const fr_ask *ask, const fr_told *t) {
 static json_t *ended(const fr_ask *ask, int index, json_t *content, json_t *tokens) {
     const fr_choice *c = &ask->choice[index];
     const char *stop = fr_ask_stop_string(c);
-    const fr_told *t = &c->told;
+    const fr_job_copy *t = &c->copy;
     return json_pack(
         "{s:i, s:o, s:o, s:i, s:b, s:s, s:i, s:i, s:o, s:o, s:b, s:b, s:s, s:s, s:i, s:o}", "index",
         index, "content", content, "tokens", tokens, "id_slot", t->context, "stop", 1, "model",
@@ -145,7 +145,7 @@ static json_t *wanted_of(const fr_ask *ask, json_t *doc) {
 }
 
 json_t *fr_llama_document(const fr_ask *ask, int index) {
-    const fr_told *t = &ask->choice[index].told;
+    const fr_job_copy *t = &ask->choice[index].copy;
     json_t *doc = ended(ask, index, fr_json_text(t->text.data ? t->text.data : "", t->text.n),
                         ask->request.return_tokens ? ids_of(t, 0, t->n_tokens) : json_array());
     if (doc && ask->request.n_probs)
@@ -171,11 +171,11 @@ static void add_event(const fr_ask *ask, const fr_part *p, int from, int to, jso
     const fr_choice *c = &ask->choice[p->index];
     json_t *doc =
         json_pack("{s:i, s:o, s:o, s:b, s:i, s:i, s:i}", "index", p->index, "content", content,
-                  "tokens", ids_of(&c->told, from, to), "stop", 0, "id_slot", c->told.context,
+                  "tokens", ids_of(&c->copy, from, to), "stop", 0, "id_slot", c->copy.context,
                   "tokens_predicted", to, "tokens_evaluated", c->request.n_prompt);
     if (doc && ask->request.n_probs)
         json_object_set_new(doc, "completion_probabilities",
-                            probabilities(ask, &c->told, from, to));
+                            probabilities(ask, &c->copy, from, to));
     if (doc && ask->request.timings_per_token)
         json_object_set_new(doc, "timings", fr_ask_timings(c));
     if (doc && p->first && from == p->from) fr_ask_add_seed(ask, doc);
@@ -185,7 +185,7 @@ static void add_event(const fr_ask *ask, const fr_part *p, int from, int to, jso
 // Whether the part's text is that of its tokens, each whole characters. A pass may give several
 // tokens; those who want probabilities expect one an event.
 static bool is_by_token(const fr_ask *ask, const fr_part *p) {
-    const fr_told *t = &ask->choice[p->index].told;
+    const fr_job_copy *t = &ask->choice[p->index].copy;
     size_t at = 0, n;
     for (int i = p->from; i < t->n_tokens; i++) {
         const char *bytes = fr_text_token(ask->server->text, t->tokens[i], &n);
@@ -199,7 +199,7 @@ static bool is_by_token(const fr_ask *ask, const fr_part *p) {
 }
 
 static void add_tokens(const fr_ask *ask, const fr_part *p, json_t *events) {
-    const fr_told *t = &ask->choice[p->index].told;
+    const fr_job_copy *t = &ask->choice[p->index].copy;
     size_t n;
     for (int i = p->from; i < t->n_tokens; i++) {
         const char *bytes = fr_text_token(ask->server->text, t->tokens[i], &n);
@@ -208,7 +208,7 @@ static void add_tokens(const fr_ask *ask, const fr_part *p, json_t *events) {
 }
 
 static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
-    const int to = ask->choice[p->index].told.n_tokens;
+    const int to = ask->choice[p->index].copy.n_tokens;
     // An end token has no text, but its id and its probability may be wanted.
     const bool tells_tokens = ask->request.n_probs || ask->request.return_tokens;
     if (ask->request.n_probs && to > p->from + 1 && is_by_token(ask, p))
@@ -222,8 +222,8 @@ static void part(const fr_ask *ask, const fr_part *p, json_t *events) {
 
 static void alive(const fr_ask *ask, int index, json_t *events) {
     json_t *doc = json_pack("{s:i, s:s, s:[], s:b, s:i, s:i, s:i}", "index", index, "content", "",
-                            "tokens", "stop", 0, "id_slot", ask->choice[index].told.context,
-                            "tokens_predicted", ask->choice[index].told.n_tokens,
+                            "tokens", "stop", 0, "id_slot", ask->choice[index].copy.context,
+                            "tokens_predicted", ask->choice[index].copy.n_tokens,
                             "tokens_evaluated", ask->choice[index].request.n_prompt);
     fr_ask_add_seed(ask, doc);
     json_array_append_new(events, doc);

@@ -175,7 +175,7 @@ static json_t *whole_text(const fr_ask *ask) {
         fr_buffer text = {0};
         fr_error never;
         add_prompt(ask, i, &text);
-        if (c->told.text.n) fr_buffer_add(&text, c->told.text.data, c->told.text.n, &never);
+        if (c->copy.text.n) fr_buffer_add(&text, c->copy.text.data, c->copy.text.n, &never);
         json_array_append_new(choices,
                               json_pack("{s:i, s:o, s:o, s:s}", "index", i, "text", text_of(&text),
                                         "logprobs", fr_ask_logprobs(ask, c, 0), "finish_reason",

@@ -72,12 +72,12 @@ static json_t *call_item(const fr_ask *ask, const fr_choice *c, int n, int i, bo
 }
 
 static bool is_complete(const fr_choice *c) {
-    return c->told.end == FR_JOB_STOP;
+    return c->copy.end == FR_JOB_STOP;
 }
 
 // Of the message at hand: where another block stands behind it, it is whole.
 static const char *status_of(const fr_choice *c) {
-    const bool cut = c->told.state == FR_JOB_ENDED && !is_complete(c);
+    const bool cut = c->copy.state == FR_JOB_ENDED && !is_complete(c);
     return cut && fr_blocks_are_sent(c) ? "incomplete" : "completed";
 }
 
@@ -85,10 +85,10 @@ static const char *status_of(const fr_choice *c) {
 
 static json_t *usage_of(const fr_ask *ask, const fr_choice *c) {
     return json_pack("{s:i, s:{s:i}, s:i, s:{s:i}, s:i}", "input_tokens", c->request.n_prompt,
-                     "input_tokens_details", "cached_tokens", c->told.n_reused, "output_tokens",
-                     c->told.n_tokens, "output_tokens_details", "reasoning_tokens",
+                     "input_tokens_details", "cached_tokens", c->copy.n_reused, "output_tokens",
+                     c->copy.n_tokens, "output_tokens_details", "reasoning_tokens",
                      fr_ask_thought(ask, c), "total_tokens",
-                     c->request.n_prompt + c->told.n_tokens);
+                     c->request.n_prompt + c->copy.n_tokens);
 }
 
 // status NULL: that of the choice, which has ended. `output` is stolen.

@@ -1,5 +1,5 @@
 // runs.c — a job in its context: it begins, is paused or set aside, takes steps, and ends. After
-// each step its readers get what came of it.
+// each step its results are added to the job.
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "decode/counts.h"

@@ -152,8 +152,6 @@ void world_watch(world *w, void (*act)(void *user), void *user) {
 }
 
 void wait_for_end(asked *a) {
-    pthread_mutex_lock(&a->job.lock);
-    while (a->job.state != FR_JOB_ENDED)
-        fr_job_await(&a->job, INT32_MAX, SIZE_MAX, 1);
-    pthread_mutex_unlock(&a->job.lock);
+    while (!fr_job_await_end(&a->job, 1)) {
+    }
 }

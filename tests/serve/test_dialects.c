@@ -116,7 +116,7 @@ static void call_with(fr_api_answer *a, const json_t *arguments) {
 
 // In a whole answer of Anthropic's.
 static void expect_input(const json_t *arguments, const char *right) {
-    fr_choice c = {.told = {.end = FR_JOB_STOP, .stopped_by = -1}};
+    fr_choice c = {.copy = {.end = FR_JOB_STOP, .stopped_by = -1}};
     const fr_ask asked = {.server = &server, .choice = &c, .n = 1, .request = {.n = 1}};
     char found[600], *whole;
     call_with(&c.answer, arguments);
@@ -190,7 +190,7 @@ static void calls_have_the_arguments_that_the_model_wrote(void **state) {
 static void say(fr_ask *asked, fr_choice *c, const fr_dialect *dialect, const char *words,
                 size_t piece, json_t *events) {
     fr_error err;
-    *c = (fr_choice){.told = {.state = FR_JOB_WRITES, .end = FR_JOB_LENGTH, .stopped_by = -1}};
+    *c = (fr_choice){.copy = {.state = FR_JOB_WRITES, .end = FR_JOB_LENGTH, .stopped_by = -1}};
     *asked = (fr_ask){.server = &server, .choice = c, .n = 1, .request = {.n = 1}, .tag = "tag"};
     fr_api_answer_open(&c->answer, true, false, true, NULL);
     for (size_t at = 0, n; at < strlen(words); at += n) {
@@ -199,7 +199,7 @@ static void say(fr_ask *asked, fr_choice *c, const fr_dialect *dialect, const ch
         if (events) dialect->part(asked, &(fr_part){.first = !at}, events);
     }
     assert_int_equal(fr_api_answer_finish(&c->answer, &err), FR_OK);
-    c->told.state = FR_JOB_ENDED;
+    c->copy.state = FR_JOB_ENDED;
     if (events) dialect->part(asked, &(fr_part){.last = true}, events);
 }
 

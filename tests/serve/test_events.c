@@ -39,7 +39,7 @@ static void *scarce_malloc(size_t n) {
 }
 
 // ---- a stream whose job gets its text step by step
-typedef struct told_stream {
+typedef struct open_events {
     const fr_dialect *dialect;
     fr_events *events;
     fr_choice *choice;
@@ -50,7 +50,7 @@ typedef struct told_stream {
     const fr_logprobs *scores[TOKENS];
     fr_stats stats;
     fr_result result;
-} told_stream;
+} open_events;
 
 static const struct api {
     const fr_dialect *dialect;
@@ -62,10 +62,10 @@ static const struct api {
             {&fr_dialect_responses, "/v1/responses"}};
 enum { N_APIS = sizeof APIS / sizeof *APIS };
 
-static void open_stream(told_stream *s, const struct api *api, const char *body, bool progress) {
+static void open_stream(open_events *s, const struct api *api, const char *body, bool progress) {
     static const int32_t prompt[8];
     fr_ask *ask = fr_alloc_zero(sizeof *ask);
-    *s = (told_stream){.dialect = api->dialect, .x = {.path = api->path}, .score = {.n_top = 1}};
+    *s = (open_events){.dialect = api->dialect, .x = {.path = api->path}, .score = {.n_top = 1}};
     s->choice = fr_alloc_array(1, sizeof *s->choice);
     assert_non_null(ask);
     assert_non_null(s->choice);
@@ -86,7 +86,7 @@ static void open_stream(told_stream *s, const struct api *api, const char *body,
                     .tag = "tag"};
     *s->choice = (fr_choice){.request = {.prompt = prompt, .n_prompt = 8},
                              .job = {.request = &s->choice->request},
-                             .told = {.stopped_by = -1}};
+                             .copy = {.stopped_by = -1}};
     fr_job_open(&s->choice->job);
     fr_api_answer_open(&s->choice->answer, true, false, true, NULL);
     s->result =
@@ -95,14 +95,14 @@ static void open_stream(told_stream *s, const struct api *api, const char *body,
     assert_non_null(s->events);
 }
 
-static void close_stream(told_stream *s) {
+static void close_stream(open_events *s) {
     fr_events_close(s->events);
     fr_buffer_free(&s->text);
     fr_buffer_free(&s->pieces);
     fr_buffer_free(&s->out);
 }
 
-static void tell(told_stream *s, const char *word) {
+static void tell(open_events *s, const char *word) {
     fr_error err;
     const int n = s->result.n_tokens++;
     s->ids[n] = 'a';
@@ -113,14 +113,14 @@ static void tell(told_stream *s, const char *word) {
 }
 
 // The events that a look gives, as text; "" where it gives none.
-static const char *look(told_stream *s) {
+static const char *look(open_events *s) {
     s->out.n = 0;
     const bool news = fr_events_look(s->events, &s->x, &s->out);
     assert_true(news == (s->out.n > 0));
     return news ? s->out.data : "";
 }
 
-static const char *live(told_stream *s) {
+static const char *live(open_events *s) {
     s->out.n = 0;
     fr_events_live(s->events, &s->out);
     return s->out.data;
@@ -140,7 +140,7 @@ static void nothing_is_built_while_a_job_is_locked(void **state) {
     (void)state;
     json_set_alloc_funcs(watched_malloc, watched_free);
     for (int i = 0; i < N_APIS; i++) {
-        told_stream s;
+        open_events s;
         open_stream(&s, &APIS[i], "{}", true);
         watched = &s.choice->job;
         built = while_locked = 0;
@@ -165,7 +165,7 @@ static void an_event_costs_what_is_new(void **state) {
     (void)state;
     json_set_alloc_funcs(watched_malloc, watched_free);
     for (int i = 0; i < N_APIS; i++) {
-        told_stream s;
+        open_events s;
         size_t early = 0;
         open_stream(&s, &APIS[i], "{}", false);
         watched = &s.choice->job;
@@ -192,7 +192,7 @@ static void streams_begin_when_a_context_takes_the_job(void **state) {
         [3] = {"event: message_start\n", NULL},
         [4] = {"event: response.created\n", "event: response.in_progress\n"}};
     for (int i = 0; i < N_APIS; i++) {
-        told_stream s;
+        open_events s;
         open_stream(&s, &APIS[i], "{}", false);
         assert_string_equal(look(&s), ""); // it waits
         fr_job_begin(&s.choice->job, 0, 2);
@@ -221,7 +221,7 @@ static void a_silent_stream_lives(void **state) {
         {"event: message_start\n", "event: ping\ndata: {\"type\":\"ping\"}\n\n"},
         {"event: response.created\n", "event: response.in_progress\n"}};
     for (int i = 0; i < N_APIS; i++) {
-        told_stream s;
+        open_events s;
         open_stream(&s, &APIS[i], "{}", false);
         for (int k = 0; k < 3; k++) {
             const char *found = live(&s);
@@ -247,7 +247,7 @@ static void a_stream_that_has_begun_ends_with_its_error(void **state) {
         "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",",
         "event: error\ndata: {\"type\":\"error\",\"code\":\"unavailable_error\","};
     for (int i = 0; i < N_APIS; i++) {
-        told_stream s;
+        open_events s;
         open_stream(&s, &APIS[i], "{}", false);
         fr_job_begin(&s.choice->job, 0, 2);
         look(&s);
@@ -264,7 +264,7 @@ static void progress_does_not_repeat_the_request(void **state) {
     (void)state;
     char body[3000];
     snprintf(body, sizeof body, "{\"metadata\":{\"a\":\"%02000d\"}}", 0);
-    told_stream s;
+    open_events s;
     open_stream(&s, &APIS[4], body, true);
     fr_job_begin(&s.choice->job, 0, 0);
     const char *found = look(&s);
@@ -293,7 +293,7 @@ static void events_without_memory_do_no_harm(void **state) {
     for (int i = 0; i < N_APIS; i++) {
         bool failed = true;
         for (int n = 1; failed; n++) {
-            told_stream s;
+            open_events s;
             until_failure = 0;
             open_stream(&s, &APIS[i], "{}", true);
             until_failure = n;
@@ -313,15 +313,15 @@ static void events_without_memory_do_no_harm(void **state) {
 }
 
 static void *await_begin(void *user) {
-    told_stream *s = user;
-    fr_told_await(&s->choice->told, &s->choice->job, 1e6);
+    open_events *s = user;
+    fr_job_copy_await(&s->choice->copy, &s->choice->job, 1e6);
     return NULL;
 }
 
 // No reader has to look again and again.
 static void a_reader_wakes_when_its_job_begins(void **state) {
     (void)state;
-    told_stream s;
+    open_events s;
     pthread_t waits;
     open_stream(&s, &APIS[4], "{}", false);
     assert_int_equal(pthread_create(&waits, NULL, await_begin, &s), 0);

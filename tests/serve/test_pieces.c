@@ -37,7 +37,7 @@ static void open_said(said *s, bool thinks, bool open, bool tools) {
 
 static void close_said(said *s) {
     fr_job_close(&s->choice.job);
-    fr_told_close(&s->choice.told);
+    fr_job_copy_close(&s->choice.copy);
     fr_api_answer_close(&s->choice.answer);
     json_decref(s->choice.pieces);
     fr_buffer_free(&s->text);
@@ -45,7 +45,7 @@ static void close_said(said *s) {
 }
 
 static fr_status parse(said *s, fr_error *err) {
-    assert_int_equal(fr_told_read(&s->choice.told, &s->choice.job, err), FR_OK);
+    assert_int_equal(fr_job_copy_update(&s->choice.copy, &s->choice.job, err), FR_OK);
     return fr_ask_parse(&s->ask, &s->choice, err);
 }
 

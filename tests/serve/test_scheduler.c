@@ -2,6 +2,7 @@
 // decoding alone, or the beginning of it where it was broken off; and every job ends once.
 #define _GNU_SOURCE
 #include "scheduler_world.h"
+#include "serve/job_copy.h"
 #include <unistd.h>
 
 enum { CLIENTS = 12, REQUESTS = 10 };
@@ -16,23 +17,18 @@ typedef struct client {
     int n, refused, broken_off;
 } client;
 
-// Reads along as a stream does: what was told stays.
+// Reads along as a stream does.
 static void read_along(client *c, asked *a, unsigned *seed) {
     const bool leaves = rand_r(seed) % 6 == 0;
     const int patience = rand_r(seed) % 10;
-    int tokens = 0;
-    size_t bytes = 0;
-    pthread_mutex_lock(&a->job.lock);
-    while (a->job.state != FR_JOB_ENDED) {
-        fr_job_await(&a->job, tokens, bytes, 0.5);
-        tokens = a->job.n_tokens;
-        bytes = a->job.text.n;
-        if (!leaves || tokens < patience) continue;
-        pthread_mutex_unlock(&a->job.lock);
-        fr_scheduler_cancel(c->w->scheduler, &a->job);
-        pthread_mutex_lock(&a->job.lock);
+    fr_job_copy copy = {0};
+    fr_error err;
+    while (copy.state != FR_JOB_ENDED) {
+        fr_job_copy_await(&copy, &a->job, 0.5);
+        if (fr_job_copy_update(&copy, &a->job, &err)) abort(); // this is not the test's thread
+        if (leaves && copy.n_tokens >= patience) fr_scheduler_cancel(c->w->scheduler, &a->job);
     }
-    pthread_mutex_unlock(&a->job.lock);
+    fr_job_copy_close(&copy);
 }
 
 static void *run_client(void *arg) {

@@ -1,11 +1,11 @@
-// told.c — room first, then all that is new: a copy that fails leaves what was there.
-#include "serve/told.h"
+// job_copy.c — room first, then all that is new: a copy that fails leaves what was there.
+#include "serve/job_copy.h"
 #include "base/alloc.h"
 #include "serve/wait.h"
 #include <errno.h>
 #include <string.h>
 
-static fr_status make_room(fr_told *t, const fr_job *job, fr_error *err) {
+static fr_status make_room(fr_job_copy *t, const fr_job *job, fr_error *err) {
     const size_t n = (size_t)t->n_tokens, more = (size_t)job->n_tokens - n;
     fr_status st = fr_buffer_reserve(&t->text, job->text.n - t->text.n, err);
     if (!st) st = fr_buffer_reserve(&t->pieces, job->pieces.n - t->pieces.n, err);
@@ -23,7 +23,7 @@ static void copy_text(fr_buffer *to, const fr_buffer *from) {
     if (from->n > to->n) fr_buffer_add(to, from->data + to->n, from->n - to->n, &never);
 }
 
-static void copy_tokens(fr_told *t, const fr_job *job) {
+static void copy_tokens(fr_job_copy *t, const fr_job *job) {
     const size_t n = (size_t)t->n_tokens, more = (size_t)job->n_tokens - n;
     if (!more) return;
     memcpy(t->tokens + n, job->tokens + n, more * sizeof *t->tokens);
@@ -31,7 +31,7 @@ static void copy_tokens(fr_told *t, const fr_job *job) {
     t->n_tokens = job->n_tokens;
 }
 
-static void copy_rest(fr_told *t, const fr_job *job) {
+static void copy_rest(fr_job_copy *t, const fr_job *job) {
     t->state = job->state;
     t->end = job->end;
     t->error = job->error;
@@ -48,7 +48,7 @@ static void copy_rest(fr_told *t, const fr_job *job) {
     t->ended = job->ended;
 }
 
-fr_status fr_told_read(fr_told *t, fr_job *job, fr_error *err) {
+fr_status fr_job_copy_update(fr_job_copy *t, fr_job *job, fr_error *err) {
     pthread_mutex_lock(&job->lock);
     const fr_status st = make_room(t, job, err);
     if (!st) {
@@ -61,12 +61,12 @@ fr_status fr_told_read(fr_told *t, fr_job *job, fr_error *err) {
     return st;
 }
 
-static bool has_news(const fr_told *t, const fr_job *job) {
+static bool has_news(const fr_job_copy *t, const fr_job *job) {
     return job->state == FR_JOB_ENDED || job->text.n > t->text.n ||
            (t->state == FR_JOB_WAITS && job->state != FR_JOB_WAITS);
 }
 
-void fr_told_await(const fr_told *t, fr_job *job, double seconds) {
+void fr_job_copy_await(const fr_job_copy *t, fr_job *job, double seconds) {
     const struct timespec at = fr_wait_until(seconds);
     int rc = 0;
     pthread_mutex_lock(&job->lock);
@@ -75,10 +75,10 @@ void fr_told_await(const fr_told *t, fr_job *job, double seconds) {
     pthread_mutex_unlock(&job->lock);
 }
 
-void fr_told_close(fr_told *t) {
+void fr_job_copy_close(fr_job_copy *t) {
     fr_buffer_free(&t->text);
     fr_buffer_free(&t->pieces);
     fr_free(t->tokens);
     fr_free(t->logprobs);
-    *t = (fr_told){0};
+    *t = (fr_job_copy){0};
 }

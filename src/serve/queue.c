@@ -80,8 +80,9 @@ static fr_bundle *large_one(const fr_scheduler *s, const fr_client *client) {
     return NULL;
 }
 
-// Whether there is room for n more of the client, or is now. Who fills the queue is served on as long
-// as the reserve lasts; then others push him out. So does a client to a large request of its own.
+// Whether there is room for n more of the client, or is now. A client that fills the queue keeps it as
+// long as the reserve lasts; then other clients push it out. So does a client to a large request of its
+// own.
 static bool make_room(fr_scheduler *s, fr_client *client, int n) {
     const int need = s->n_jobs + n - fr_scheduler_room(s), waits = fr_client_waits(client);
     const int reserve = s->n_queue / RESERVE;

@@ -203,7 +203,7 @@ static void count_pairs(fr_decoder *d, drawing *draws, fr_sampling g, const int3
 
 static void rejection_gives_the_law_of_plain_decoding(void **state) {
     (void)state;
-    enum { TRIALS = 20000 };
+    const int trials = getenv("FR_QUICK") ? 5000 : 20000;
     fr_opened o;
     fr_error err;
     fr_decoder d;
@@ -227,10 +227,10 @@ static void rejection_gives_the_law_of_plain_decoding(void **state) {
     for (draws.how = 0; draws.how < WAYS; draws.how++) {
         long count[TOP * TOP + 1] = {0};
         int df;
-        count_pairs(&d, &draws, g, ids, TRIALS, count);
+        count_pairs(&d, &draws, g, ids, trials, count);
         const double chi = chi_square(count, dist, TOP * TOP + 1, &df);
         print_message("%s, seeds 0 to %d: chi-square %.2f, %d degrees of freedom\n",
-                      WAY_NAMES[draws.how], TRIALS - 1, chi, df);
+                      WAY_NAMES[draws.how], trials - 1, chi, df);
         assert_int_equal(df, TOP * TOP - 1);
         assert_true(chi < chi_square_limit(df));
     }

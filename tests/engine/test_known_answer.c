@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 enum { CTX = 200, TEXT = 120, PREDICT = 60, MEMBERS = 12 };
+static int members = MEMBERS; // fewer under FR_QUICK
 
 static const struct {
     fr_tiny_pack pack;
@@ -141,7 +142,7 @@ static bool read_texts(const world *w, const char *spec, fr_known_answer *known,
     fr_known_reader r;
     const fr_model *m = &w->engine->model;
     assert_int_equal(fr_known_reader_open(&r, m, CTX, &err), FR_OK);
-    for (int i = 0; i < MEMBERS; i++) {
+    for (int i = 0; i < members; i++) {
         fr_session *s = begin(w, spec, NULL, i, false, NULL);
         const fr_needs *needs = &s->decoder.drafter->needs;
         int32_t ids[TEXT + PREDICT];
@@ -169,11 +170,11 @@ static void together(const world *w, const char *spec, fr_known_answer *known, o
     fr_session *s[MEMBERS];
     const fr_group_options o = {.size = sizeof o, .n_ctx = CTX, .prompt_share = 1000};
     if (fr_group_open(&g, w->engine, &o, &err)) fail_msg("%s", err.text);
-    for (int i = 0; i < MEMBERS; i++)
+    for (int i = 0; i < members; i++)
         s[i] = begin(w, spec, g, i, false, &known[i]);
     while (fr_group_step(g)) {
     }
-    for (int i = 0; i < MEMBERS; i++)
+    for (int i = 0; i < members; i++)
         end(s[i], &out[i]);
     fr_group_close(g);
 }
@@ -195,7 +196,7 @@ static int64_t expect_same(const world *w, const char *spec) {
     static fr_known_answer known[MEMBERS];
     static fr_known_text texts[MEMBERS];
     int64_t accepted = 0;
-    for (int i = 0; i < MEMBERS; i++) {
+    for (int i = 0; i < members; i++) {
         plain[i] = alone(w, spec, i, true);
         known[i] = (fr_known_answer){.ids = plain[i].token, .n = plain[i].n};
     }
@@ -204,7 +205,7 @@ static int64_t expect_same(const world *w, const char *spec) {
     together(w, spec, known, served);
     assert_int_equal(known[0].served, no_pass); // in its last step
     assert_false(known[3].served);              // the text is cut before
-    for (int i = 0; i < MEMBERS; i++) {
+    for (int i = 0; i < members; i++) {
         const outcome real = alone(w, spec, i, false);
         assert_int_equal(real.n, plain[i].n);
         assert_memory_equal(real.token, plain[i].token, sizeof *plain->token * (size_t)real.n);
@@ -265,7 +266,7 @@ static void a_wrong_answer_changes_no_byte(void **state) {
     memset(&w, 0, sizeof w);
     open_world(&w, &(fr_tiny_options){.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32});
     sample_by(&w, SAMPLINGS);
-    for (int i = 0; i < MEMBERS; i++) {
+    for (int i = 0; i < members; i++) {
         plain[i] = alone(&w, "prompt-lookup", i, true);
         memcpy(wrong[i], plain[i].token, sizeof wrong[i]);
         wrong[i][i] ^= 1;
@@ -274,7 +275,7 @@ static void a_wrong_answer_changes_no_byte(void **state) {
     for (int read = 0; read < 2; read++) {
         if (read) read_texts(&w, "prompt-lookup", known, texts);
         together(&w, "prompt-lookup", known, got);
-        for (int i = 0; i < MEMBERS; i++) {
+        for (int i = 0; i < members; i++) {
             assert_int_equal(got[i].n, plain[i].n);
             assert_memory_equal(got[i].token, plain[i].token, sizeof *wrong[i] * (size_t)got[i].n);
             if (read) assert_int_equal(texts[i].n_sound, TEXT - 3 * i + i); // up to the wrong one
@@ -285,6 +286,7 @@ static void a_wrong_answer_changes_no_byte(void **state) {
 }
 
 int main(void) {
+    if (getenv("FR_QUICK")) members = 5;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_are_those_of_whole_trees),
         cmocka_unit_test(a_wrong_answer_changes_no_byte),

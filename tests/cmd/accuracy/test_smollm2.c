@@ -21,10 +21,13 @@ static int set_up(void **state) {
     const int fd = mkstemp(prompts);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     if (!f) return -1;
-    fputs("{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"Name three primary "
-          "colors.\"}]}\n{\"id\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":\"Write a "
-          "function in Python that adds two numbers.\"}]}\n",
+    fputs("{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"Write a function in "
+          "Python that adds two numbers.\"}]}\n",
           f);
+    if (!getenv("FR_QUICK"))
+        fputs("{\"id\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":\"Name three primary "
+              "colors.\"}]}\n",
+              f);
     return fclose(f);
 }
 

@@ -160,10 +160,13 @@ static int compare(const how *h) {
     return check_answers(h, answers);
 }
 
+// Under FR_QUICK half of what a model is tried with, the other half with the next model.
 static void answers_are_those_of_run(void **state) {
+    const bool quick = getenv("FR_QUICK") != NULL;
     int later = 0;
     (void)state;
     for (int i = 0; i < 4 * MODELS; i++) {
+        if (quick && (i / 4 + i / 2 + i) % 2) continue;
         const char *other = i / 4 % 2 ? "f16+q8_0" : "q8_0"; // than f16: by model
         const how h = {.model = i / 4, .kv = i & 1 ? other : "f16", .sampled = (i >> 1 & 1) != 0};
         later += compare(&h);

@@ -77,7 +77,8 @@ static bool rides(fr_pack_kind kind) {
     return kind == FR_PACK_PPD || kind == FR_PACK_HIDDEN_TRANSFER;
 }
 
-// Under FR_QUICK pack i is tried under one sampling, the next one under the next.
+// Under FR_QUICK pack i is tried under one sampling after one prompt, the next one under the next
+// after the other.
 static int first_law(int i) {
     return getenv("FR_QUICK") ? i % N_SAMPLINGS : 0;
 }
@@ -103,6 +104,7 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
         fr_test_ids(prompt, PROMPT, 256, 31);
         for (int dist = first_law(i); dist < N_SAMPLINGS; dist += law_step())
             for (int n_prompt = 1; n_prompt <= PROMPT; n_prompt += PROMPT - 1) {
+                if (getenv("FR_QUICK") && (n_prompt > 1) != (i / N_SAMPLINGS % 2)) continue;
                 const output plain = decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, n_prompt,
                                                   &SAMPLINGS[dist], NULL);
                 for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {

@@ -2,6 +2,7 @@
 // keeps the compiler from undoing a register tile.
 #ifndef FR_KERN_TILE_H
 #define FR_KERN_TILE_H
+#include <stdint.h>
 
 // Builds that look for errors keep the templates as functions: unrolled and instrumented they take
 // minutes to compile. gcc has no sign for -fsanitize=undefined alone. AVX-512 has to be spared, as
@@ -46,6 +47,28 @@
 #define FR_HIDE(integer)       __asm__ volatile("" : "+r"(integer))
 #define FR_HIDE_VALUE(integer) __asm__("" : "+r"(integer))
 #endif
+
+// ------------------------------------------------------------------ asking ahead
+// A pass reads its weights while it multiplies them if memory is asked for them evenly. A core waits
+// for few lines at a time (Intel's: 16 of L1). While a burst of requests waits for memory, the loads of
+// today's weights from L2 find no room, and between bursts memory has nothing to do. So kernels have
+// points wherever they compute, one for each few operations, and ask for a line at some of them.
+typedef struct fr_stream {
+    const uint8_t *at; // what to ask for next
+    size_t step; // bytes from one point to the next: at most a line, or lines would be left out
+} fr_stream;
+
+// `bytes` from `at` on over so many points.
+FR_INLINE fr_stream fr_stream_over(const uint8_t *at, size_t bytes, int points) {
+    return (fr_stream){at, (bytes + (size_t)points - 1) / (size_t)points};
+}
+
+// Into L2: in L1 it would push out what is worked with. No test whether a line is asked for twice:
+// that costs more than asking.
+FR_INLINE void fr_ask(fr_stream *stream) {
+    __builtin_prefetch(stream->at, 0, 2);
+    stream->at += stream->step;
+}
 
 // Width of the tile at row r of n: tiles of at most `most` rows, as equal as can be, so that 9 rows
 // of tiles of 8 cost 9/8 of 8.

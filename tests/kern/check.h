@@ -21,7 +21,7 @@ typedef void check_fn(check *c);
 check_fn check_matmul, check_quantize; // K-major products and their inputs
 check_fn check_vector;                 // norm, rope, exp, ...
 check_fn check_attend;                 // attention
-void check_bench(const fr_kern *kern, int only_type, bool quick); // --bench
+void check_bench(const fr_kern *kern, int only_type, bool quick, int threads); // --bench
 
 void check_case(check *c, bool ok, const char *format, ...) __attribute__((format(printf, 3, 4)));
 uint32_t check_random(check *c);

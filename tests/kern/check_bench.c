@@ -1,10 +1,12 @@
-// check_bench.c — checkkern --bench: how fast the products are, one thread, beside what the core
-// can do at most.
+// check_bench.c — checkkern --bench: how fast the products are beside what cores and memory can do.
 //
-// L2: a matrix of about 192 KB, again and again. Stream: a matrix of 256 MB (64 MB beyond 8 rows,
-// where it is computation that counts), read once a call. Minima of several calls: other programs
-// may share the machine.
+// Three things in turns, the least time of each, so that all meet the same moods of the machine:
+//   read     a matrix of 192 MB (48 MB beyond 8 rows, where it is computation that counts)
+//   compute  as many products of a piece of it that stays in L2
+//   both     the product of the whole matrix, as a pass has it
+// Where one hides the other, both takes the larger of the two.
 #include "base/alloc.h"
+#include "base/pool.h"
 #include "check.h"
 #include "kern/repack.h"
 #include <stdio.h>
@@ -58,112 +60,132 @@ static void print_probes(void) {
 static void print_probes(void) {}
 #endif
 
-static double probe_read(const uint8_t *p, size_t bytes) {
-    double best = 1e9;
-    for (int rep = 0; rep < 3; rep++) {
-        uint64_t sum[8] = {0};
-        const double start = seconds_used();
-        for (size_t i = 0; i < bytes; i += 64)
-            for (int j = 0; j < 8; j++) {
-                uint64_t v;
-                memcpy(&v, p + i + 8 * j, 8);
-                sum[j] += v;
-            }
-        const double seconds = seconds_used() - start;
-        for (int j = 0; j < 8; j++)
-            __asm__ volatile("" ::"r"(sum[j]));
-        if (seconds < best) best = seconds;
-    }
-    return (double)bytes / best * 1e-9;
-}
+typedef enum job { READ, COMPUTE, BOTH, JOBS } job;
+enum { K = 2048, ROWS = 64, WEIGHTS = 192 << 20, IN_L2 = 192 << 10, TURNS = 10 };
 
 typedef struct bench {
     const fr_kern *kern;
-    fr_type type;
+    fr_pool *pool;
     uint8_t *weights;
-    size_t weights_bytes;
     float *x, *y;
     void *act;
+    // What threads do now.
+    job job;
+    fr_matrix w;
+    fr_act a;
+    int in_l2; // panels
+    double seconds[FR_MAX_THREADS];
 } bench;
-enum { K = 2048, ROWS = 64 };
 
-// Seconds of one product of `bytes` of weights with n rows: the least of several calls.
-static double time_product(const bench *b, size_t bytes, int n, double at_least, double *macs,
-                           double *read) {
-    const fr_act_kind kind = fr_act_kind_of(b->type);
-    const size_t panel = fr_repack_panel_bytes(b->type, K);
-    const int panels = (int)(bytes / panel) ? (int)(bytes / panel) : 1;
-    const fr_matrix w = {.type = b->type,
-                         .m = 16 * panels,
-                         .k = K,
-                         .n_panels = panels,
-                         .panel_bytes = panel,
-                         .panels = b->weights};
-    fr_act a = {.kind = kind, .n = n, .k = K, .x = b->x, .ldx = K};
-    if (kind != FR_ACT_F32) {
-        fr_act_place(&a, kind, n, K, b->act);
-        b->kern->quantize(&a, b->x, K, 0, K / (kind == FR_ACT_Q32 ? 32 : 256));
+static void read_lines(const uint8_t *p, size_t bytes) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < bytes; i += 64) {
+        uint64_t v;
+        __builtin_prefetch(p + i + 8192, 0, 2);
+        memcpy(&v, p + i, sizeof v);
+        sum += v;
     }
-    *macs = (double)w.m * K * n;
-    *read = (double)panel * panels;
-    double best = 1e9, spent = 0;
-    for (int rep = 0; rep < 3 || spent < at_least; rep++) {
-        const double start = seconds_used();
-        b->kern->matmul[b->type](b->y, w.m, &a, &w, 0, panels);
-        const double seconds = seconds_used() - start;
-        spent += seconds;
-        if (seconds < best) best = seconds;
-    }
-    return best;
+    __asm__ volatile("" ::"r"(sum));
 }
 
-static void bench_type(bench *b, check *c, bool quick) {
-    const size_t panel = fr_repack_panel_bytes(b->type, K),
-                 row = (size_t)fr_qtype_row_bytes(b->type, K);
+static void run_share(void *arg, int thread, int n_threads) {
+    bench *b = arg;
+    int begin, end;
+    fr_pool_share(b->w.n_panels, thread, n_threads, &begin, &end);
+    fr_matmul_fn *multiply = b->kern->matmul[b->w.type];
+    const double start = seconds_used();
+    if (b->job == READ)
+        read_lines(b->weights + (size_t)begin * b->w.panel_bytes,
+                   (size_t)(end - begin) * b->w.panel_bytes);
+    else if (b->job == BOTH)
+        multiply(b->y, b->w.m, &b->a, &b->w, begin, end);
+    for (int p = begin; p < end && b->job == COMPUTE; p += b->in_l2)
+        multiply(b->y, b->w.m, &b->a, &b->w, begin,
+                 begin + (end - p < b->in_l2 ? end - p : b->in_l2));
+    b->seconds[thread] = seconds_used() - start;
+}
+
+// Seconds of the slowest thread.
+static double time_job(bench *b, job what) {
+    double most = 0;
+    b->job = what;
+    fr_pool_run(b->pool, run_share, b);
+    for (int i = 0; i < fr_pool_threads(b->pool); i++)
+        if (b->seconds[i] > most) most = b->seconds[i];
+    return most;
+}
+
+// A matrix of `bytes`, and n rows to multiply it with.
+static void set_product(bench *b, fr_type type, size_t bytes, int n) {
+    const fr_act_kind kind = fr_act_kind_of(type);
+    const size_t panel = fr_repack_panel_bytes(type, K);
+    const int panels = (int)(bytes / panel);
+    b->in_l2 = IN_L2 / panel ? (int)(IN_L2 / panel) : 1;
+    b->w = (fr_matrix){.type = type,
+                       .m = 16 * panels,
+                       .k = K,
+                       .n_panels = panels,
+                       .panel_bytes = panel,
+                       .panels = b->weights};
+    b->a = (fr_act){.kind = kind, .n = n, .k = K, .x = b->x, .ldx = K};
+    if (kind == FR_ACT_F32) return;
+    fr_act_place(&b->a, kind, n, K, b->act);
+    b->kern->quantize(&b->a, b->x, K, 0, K / (kind == FR_ACT_Q32 ? 32 : 256));
+}
+
+static void bench_rows(bench *b, fr_type type, int n, bool quick) {
+    set_product(b, type, quick || n > 8 ? WEIGHTS / 4 : WEIGHTS, n);
+    double best[JOBS] = {1e9, 1e9, 1e9};
+    for (int turn = 0; turn < (quick ? 1 : TURNS); turn++)
+        for (job j = 0; j < JOBS; j++) {
+            const double seconds = time_job(b, j);
+            if (seconds < best[j]) best[j] = seconds;
+        }
+    const double macs = (double)b->w.m * K * n, bytes = (double)b->w.panel_bytes * b->w.n_panels,
+                 larger = best[READ] > best[COMPUTE] ? best[READ] : best[COMPUTE];
+    printf("%-7s %-7s %5d %7.1f %8.1f %7.1f %6.2f\n", b->kern->name, fr_qtype_name(type), n,
+           bytes / best[READ] * 1e-9, macs / best[COMPUTE] * 1e-9, bytes / best[BOTH] * 1e-9,
+           best[BOTH] / larger);
+    fflush(stdout);
+}
+
+static void bench_type(bench *b, check *c, fr_type type, bool quick) {
+    const size_t panel = fr_repack_panel_bytes(type, K), row = (size_t)fr_qtype_row_bytes(type, K);
     uint8_t *rows = fr_alloc_zero(16 * row);
     if (!rows) return;
-    check_random_rows(c, b->type, rows, 16, K, 0);
-    fr_repack_panels(b->type, b->weights, rows, 16, K, 0, 1);
-    for (size_t at = panel; at + panel <= b->weights_bytes; at += panel)
+    check_random_rows(c, type, rows, 16, K, 0);
+    fr_repack_panels(type, b->weights, rows, 16, K, 0, 1);
+    for (size_t at = panel; at + panel <= WEIGHTS; at += panel)
         memcpy(b->weights + at, b->weights, panel);
-    printf("%-7s %-7s", b->kern->name, fr_qtype_name(b->type));
-    for (int n = 1; n <= ROWS; n = n < 6 ? n + 1 : n == 6 ? 8 : n * 2) {
-        double macs, read;
-        const double l2 = time_product(b, (size_t)192 << 10, n, 0.02, &macs, &read);
-        printf("  %d: %.1f", n, macs / l2 * 1e-9);
-        if (quick) continue;
-        const size_t bytes = n <= 8 ? b->weights_bytes : b->weights_bytes / 4;
-        const double far = time_product(b, bytes, n, 0, &macs, &read);
-        printf("/%.1f/%.1f", macs / far * 1e-9, read / far * 1e-9);
-        fflush(stdout);
-    }
-    printf("\n");
+    for (int n = 1; n <= ROWS; n = n < 4 ? n + 1 : n < 8 ? n + 2 : n * 2)
+        bench_rows(b, type, n, quick);
     fr_free(rows);
 }
 
-void check_bench(const fr_kern *kern, int only_type, bool quick) {
+void check_bench(const fr_kern *kern, int only_type, bool quick, int threads) {
+    enum { BEYOND = 16384 }; // what kernels ask for after the end
+    fr_error err;
     check c = {.random = 1, .kern = kern};
-    bench b = {.kern = kern, .weights_bytes = quick ? (size_t)4 << 20 : (size_t)256 << 20};
-    b.weights = fr_pages_alloc(b.weights_bytes + 16384);
+    bench b = {.kern = kern};
+    b.weights = fr_pages_alloc(WEIGHTS + BEYOND);
     b.x = fr_alloc_array((size_t)ROWS * K, sizeof(float));
-    b.y = fr_alloc_array((size_t)ROWS * (b.weights_bytes / 4 / (K / 4) + 16 * 64), sizeof(float));
+    b.y = fr_alloc_array((size_t)ROWS * (WEIGHTS / 4 / (K / 4) + 16 * 64), sizeof(float));
     b.act = fr_alloc_zero(fr_act_bytes(FR_ACT_Q32, ROWS, K) + fr_act_bytes(FR_ACT_Q256, ROWS, K));
-    if (b.weights && b.x && b.y && b.act) {
+    if (b.weights && b.x && b.y && b.act && !fr_pool_open(&b.pool, threads, &err)) {
         for (int i = 0; i < ROWS * K; i++)
             b.x[i] = check_uniform(&c, -1.0f, 1.0f);
-        memset(b.weights, 1, b.weights_bytes);
         print_probes();
-        if (!quick) printf("read of 256 MB: %.1f GB/s\n", probe_read(b.weights, b.weights_bytes));
-        printf("one thread; rows: GMAC/s in L2%s\n", quick ? "" : " / streaming / GB/s streaming");
-        for (uint32_t id = 0; id < FR_TYPE_LIMIT; id++) {
-            if (!kern->matmul[id] || (only_type >= 0 && only_type != (int)id)) continue;
-            b.type = (fr_type)id;
-            bench_type(&b, &c, quick);
-        }
+        printf("threads: %d\nset     type     rows  read    compute  both    both over\n"
+               "                      GB/s    GMAC/s   GB/s    the larger\n",
+               threads);
+        for (uint32_t id = 0; id < FR_TYPE_LIMIT; id++)
+            if (kern->matmul[id] && (only_type < 0 || only_type == (int)id))
+                bench_type(&b, &c, (fr_type)id, quick);
+        fr_pool_close(b.pool);
     } else {
-        printf("checkkern: no memory for the benchmark\n");
+        printf("checkkern: no memory or threads for the benchmark\n");
     }
-    fr_pages_free(b.weights, b.weights_bytes + 16384);
+    fr_pages_free(b.weights, WEIGHTS + BEYOND);
     fr_free(b.x);
     fr_free(b.y);
     fr_free(b.act);

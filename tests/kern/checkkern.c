@@ -88,7 +88,7 @@ enum { CHECKS = sizeof checks / sizeof *checks };
 
 static int usage(void) {
     fprintf(stderr, "usage: checkkern [--isa NAME] [--type NAME] [--check NAME] [--quick] [--seed "
-                    "N] [--bench]\nchecks:");
+                    "N] [--bench [--threads N]]\nchecks:");
     for (int i = 0; i < CHECKS; i++)
         fprintf(stderr, " %s", checks[i].name);
     fprintf(stderr, "\n");
@@ -110,6 +110,7 @@ static int type_named(const char *name) {
 int main(int argc, char **argv) {
     const char *isa = NULL, *only_check = NULL;
     bool bench = false;
+    int threads = 1;
     check c = {.only_type = -1, .random = 20261121, .ref = fr_kern_of(FR_ISA_SCALAR)};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -125,6 +126,8 @@ int main(int argc, char **argv) {
             only_check = argv[++i];
         else if (!strcmp(argv[i], "--seed"))
             c.random = strtoull(argv[++i], NULL, 10);
+        else if (!strcmp(argv[i], "--threads"))
+            threads = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--type") && (c.only_type = type_named(argv[++i])) >= 0)
             continue;
         else
@@ -143,7 +146,7 @@ int main(int argc, char **argv) {
             continue;
         }
         if (bench) {
-            check_bench(c.kern, c.only_type, c.quick);
+            check_bench(c.kern, c.only_type, c.quick, threads);
             continue;
         }
         for (int i = 0; i < CHECKS; i++) {

@@ -66,20 +66,18 @@ FR_INLINE void fr_fold_bytes(const fr_type type, uint8_t *lo, uint8_t *hi, __m51
     _mm512_store_si512(hi, fr_select(low_byte, _mm512_srli_epi16(e, 8), o));
 }
 
-// 64 k of a superblock. Meanwhile it asks for the weights FR_AHEAD further, a line a k-group: many
-// at once would keep the activations waiting.
+// 64 k of a superblock; the points are k-groups.
 FR_INLINE void fr_fold_pair(const fr_type type, fr_folded *f, const uint8_t *block,
-                            const fr_k_scales *s, int pair) {
+                            const fr_k_scales *s, int pair, fr_stream *stream) {
     const fr_k_layout at = fr_k_layout_of(type);
     const uint8_t *lo = block + at.lo + pair * at.lo_step, *hi = block + at.hi + pair * at.hi_step;
-    const int subs = 64 / fr_k_sub(type), groups = 16 / subs, lines = (at.bytes + 255) / 256;
-    const uint8_t *ahead = block + FR_AHEAD + 64 * lines * pair;
+    const int subs = 64 / fr_k_sub(type), groups = 16 / subs;
     FR_UNROLL
     for (int j = 0; j < subs; j++) {
         const __m512i sc = s->sc[pair * subs + j], factor = fr_pairs(sc, sc);
         FR_UNROLL
         for (int g = j * groups; g < (j + 1) * groups; g++) {
-            if (g < lines) fr_ask_for(ahead + 64 * g);
+            fr_ask(stream);
             const __m512i w = fr_k_codes(type, lo, hi, g);
             uint8_t *l = f->b[pair][0][g], *h = f->b[pair][1][g];
             if (type == FR_TYPE_Q3_K)
@@ -92,10 +90,10 @@ FR_INLINE void fr_fold_pair(const fr_type type, fr_folded *f, const uint8_t *blo
     }
 }
 
-FR_INLINE void fr_fold(const fr_type type, fr_folded *f, const uint8_t *block,
-                       const fr_k_scales *s) {
+FR_INLINE void fr_fold(const fr_type type, fr_folded *f, const uint8_t *block, const fr_k_scales *s,
+                       fr_stream *stream) {
     for (int pair = 0; pair < 4; pair++)
-        fr_fold_pair(type, f, block, s, pair);
+        fr_fold_pair(type, f, block, s, pair, stream);
     FR_TILES_READ();
 }
 

@@ -21,11 +21,12 @@ typedef struct b32_span {
     size_t cell; // of the first block and row; the next block's is a->n further
     float *y;    // [rows][16]
     fr_span rows;
+    fr_stream *stream; // points: k-groups that are unpacked, tiles that are loaded, rows that end
     _Alignas(64) int32_t c[BATCH][FR_SPAN][FR_PANEL]; // sums
 } b32_span;
 
 FR_INLINE void b32_unpack(const fr_type type, const int count, b32_batch *u, const uint8_t *panel,
-                          int b, int n_blocks) {
+                          int b, int n_blocks, fr_stream *stream) {
     const fr_b32_layout at = fr_b32_layout_of(type);
     const size_t header = at.header ? fr_scales_bytes(n_blocks) : 0;
     const uint8_t *block = panel + header + (size_t)b * (size_t)at.bytes;
@@ -35,7 +36,7 @@ FR_INLINE void b32_unpack(const fr_type type, const int count, b32_batch *u, con
         if (at.mins) u->m[i] = fr_load_f16(block + 32);
         FR_UNROLL
         for (int g = 0; g < 8; g++) {
-            if (64 * g < at.bytes) fr_ask_for(block + FR_AHEAD + 64 * g);
+            fr_ask(stream);
             const __m512i offset = _mm512_set1_epi8((char)at.offset);
             _mm512_store_si512(u->codes[i][g],
                                _mm512_sub_epi8(fr_b32_codes(type, block, g), offset));
@@ -52,6 +53,7 @@ FR_INLINE void b32_finish(const fr_type type, const int count, const b32_batch *
     const float *d = t->a->d + t->cell, *ds = t->a->ds + t->cell;
     const int32_t *c = t->c[0][0];
     float *y = t->y;
+    fr_stream stream = *t->stream;
     __m512 dw[BATCH], mw[BATCH];
     FR_UNROLL
     for (int i = 0; i < count; i++) {
@@ -60,6 +62,7 @@ FR_INLINE void b32_finish(const fr_type type, const int count, const b32_batch *
     }
     for (int r = 0; r < t->rows.n; r++, d++, ds++, y += FR_PANEL, c += FR_PANEL) {
         if (r == t->rows.second) c = t->c[0][FR_AMX_TILE];
+        fr_ask(&stream);
         __m512 so_far = _mm512_load_ps(y);
         FR_UNROLL
         for (int i = 0; i < count; i++) {
@@ -70,12 +73,14 @@ FR_INLINE void b32_finish(const fr_type type, const int count, const b32_batch *
         }
         _mm512_store_ps(y, so_far);
     }
+    t->stream->at = stream.at;
 }
 
 #define BLOCK(i, a, b)                                                                             \
     do {                                                                                           \
         _tile_zero(i);                                                                             \
         _tile_loadd(a, q + 32 * n * (i), 32);                                                      \
+        fr_ask(t->stream);                                                                         \
         _tile_loadd(b, u->codes[i], 64);                                                           \
         _tile_dpbssd(i, a, b);                                                                     \
     } while (0)
@@ -102,16 +107,17 @@ FR_INLINE void b32_multiply(const int count, b32_span *t, const b32_batch *u) {
 
 // All rows of a times `count` blocks, BATCH or one, from b on; y[n][16].
 FR_INLINE void b32_blocks(const fr_type type, const int count, float *y, const fr_act *a,
-                          const uint8_t *panel, int b) {
+                          const uint8_t *panel, int b, fr_stream *stream) {
     b32_batch u;
     b32_span spans[2], *now = &spans[0], *before = NULL;
-    b32_unpack(type, count, &u, panel, b, a->k / 32);
+    b32_unpack(type, count, &u, panel, b, a->k / 32, stream);
     for (int r = 0; r < a->n; r += now->rows.n) {
         if (before) now = &spans[before == &spans[0]];
         now->a = a;
         now->cell = (size_t)b * (size_t)a->n + (size_t)r;
         now->y = y + FR_PANEL * r;
         now->rows = fr_next_span(r, a->n);
+        now->stream = stream;
         b32_multiply(count, now, &u);
         if (before) b32_finish(type, count, &u, before);
         before = now;
@@ -122,17 +128,19 @@ FR_INLINE void b32_blocks(const fr_type type, const int count, float *y, const f
 FR_INLINE void b32_matmul(const fr_type type, float *y, int ldy, const fr_act *a,
                           const fr_matrix *w, int p0, int p1) {
     _Alignas(64) float out[FR_MAX_ROWS * FR_PANEL];
-    const int n_blocks = a->k / 32;
+    const int n_blocks = a->k / 32, tiles = (a->n + FR_AMX_TILE - 1) / FR_AMX_TILE;
+    const int points = n_blocks * (8 + tiles) + (n_blocks / BATCH + n_blocks % BATCH) * a->n;
     fr_tiles_open(a->n, 8);
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
+        fr_stream stream = fr_stream_over(panel + FR_AHEAD, w->panel_bytes, points);
         memset(out, 0, (size_t)a->n * FR_PANEL * sizeof *out);
         for (int b = 0; b < n_blocks / BATCH; b++) {
             fr_ask_for_results(y + FR_PANEL * (size_t)p, ldy, a->n, b, n_blocks / BATCH);
-            b32_blocks(type, BATCH, out, a, panel, BATCH * b);
+            b32_blocks(type, BATCH, out, a, panel, BATCH * b, &stream);
         }
         for (int b = n_blocks / BATCH * BATCH; b < n_blocks; b++)
-            b32_blocks(type, 1, out, a, panel, b);
+            b32_blocks(type, 1, out, a, panel, b, &stream);
         fr_panel_out(y, ldy, w, p, out, a->n);
     }
     _tile_release();

@@ -20,8 +20,8 @@ typedef struct k_span {
     _Alignas(64) int32_t c[2][2][FR_SPAN][FR_PANEL]; // sums: [half][lo, hi]
 } k_span;
 
-typedef void k_multiply_fn(k_span *t, const fr_folded *f);
-typedef void k_finish_fn(const k_span *t);
+typedef void k_multiply_fn(k_span *t, const fr_folded *f, fr_stream *m);
+typedef void k_finish_fn(const k_span *t, fr_stream *m);
 
 // The sums of a half of one row; c: the row's in plane lo.
 FR_INLINE __m512i k_sum(const fr_type type, const int32_t *c) {
@@ -34,12 +34,13 @@ FR_INLINE __m512i k_sum(const fr_type type, const int32_t *c) {
 }
 
 // What follows the integer sums.
-FR_INLINE void k_finish(const fr_type type, const k_span *t) {
+FR_INLINE void k_finish(const fr_type type, const k_span *t, fr_stream *m) {
     const int n_sums = 256 / fr_k_sub(type), mins = 64 / fr_k_sub(type), rows = t->rows.n;
     const int16_t *sums = (fr_k_sub(type) == 32 ? t->a->s32 : t->a->s16) + t->cell * (size_t)n_sums;
     const float *d = t->a->d + t->cell * 2;
     const int32_t *c = t->c[0][0][0];
     float *y = t->y;
+    fr_stream stream = *m;
     fr_k_scales s;
     s.d = t->s->d;
     if (fr_k_has_dmin(type)) {
@@ -50,6 +51,7 @@ FR_INLINE void k_finish(const fr_type type, const k_span *t) {
     }
     for (int r = 0; r < rows; r++, sums += n_sums, d += 2, y += FR_PANEL, c += FR_PANEL) {
         if (r == t->rows.second) c = t->c[0][0][FR_AMX_TILE];
+        fr_ask(&stream);
         __m512 so_far = _mm512_load_ps(y);
         FR_UNROLL
         for (int half = 0; half < 2; half++) {
@@ -62,6 +64,7 @@ FR_INLINE void k_finish(const fr_type type, const k_span *t) {
         }
         _mm512_store_ps(y, so_far);
     }
+    m->at = stream.at;
 }
 
 // c += a * b. Planes are unsigned where v is; of the two bytes of v, the lower one is.
@@ -77,8 +80,10 @@ FR_INLINE void k_finish(const fr_type type, const k_span *t) {
 #define PAIR(pair, a, lo, hi)                                                                      \
     do {                                                                                           \
         _tile_loadd(a, q + 64 * (pair), 256);                                                      \
+        fr_ask(&stream);                                                                           \
         _tile_loadd(6, f->b[pair][0], 64);                                                         \
         MULTIPLY(0, lo, a, 6);                                                                     \
+        fr_ask(&stream);                                                                           \
         if (two) _tile_loadd(7, f->b[pair][1], 64);                                                \
         if (two) MULTIPLY(1, hi, a, 7);                                                            \
     } while (0)
@@ -98,7 +103,8 @@ FR_INLINE void k_finish(const fr_type type, const k_span *t) {
     } while (0)
 
 // A half's sums are stored after the next half's products, when they are there.
-FR_INLINE void k_multiply(const fr_type type, k_span *t, const fr_folded *f) {
+FR_INLINE void k_multiply(const fr_type type, k_span *t, const fr_folded *f, fr_stream *m) {
+    fr_stream stream = *m;
     const bool two = fr_fold_shift(type) != 0;
     const int8_t *q = t->a->q + t->cell * 256;
     for (int i = 0; i < t->rows.tiles; i++, q += 256 * t->rows.second) {
@@ -109,55 +115,74 @@ FR_INLINE void k_multiply(const fr_type type, k_span *t, const fr_folded *f) {
     }
     STORE(1, t->rows.tiles - 1, 2, 3);
     FR_TILES_STORED();
+    m->at = stream.at;
 }
 
-// All rows of a times one panel, into y[n][16]; from there they will go to `to`.
-FR_INLINE void k_panel(const fr_type type, k_multiply_fn *multiply, k_finish_fn *finish, float *y,
-                       const float *to, int ldy, const fr_act *a, const uint8_t *panel) {
-    const int n_blocks = a->k / 256, bytes = fr_k_layout_of(type).bytes;
-    const uint8_t *block = panel + fr_k_header(type, n_blocks);
+// Points of a superblock of one panel: k-groups that are folded, tiles that are loaded, rows that end.
+FR_INLINE int k_points(int n) {
+    return 64 + 8 * ((n + FR_AMX_TILE - 1) / FR_AMX_TILE) + n;
+}
+
+// All rows of a times some panels from p on, into out[panels][n][16]; from there they go to y.
+FR_INLINE void k_group(const fr_type type, const int panels, k_multiply_fn *multiply,
+                       k_finish_fn *finish, float *out, const float *y, int ldy, const fr_act *a,
+                       const fr_matrix *w, int p) {
+    const int n_blocks = a->k / 256, bytes = fr_k_layout_of(type).bytes, n = a->n;
+    const size_t header = fr_k_header(type, n_blocks);
+    const uint8_t *from = w->panels + (size_t)p * w->panel_bytes;
+    const size_t group = (size_t)panels * w->panel_bytes;
+    fr_stream stream =
+        fr_stream_over(from + fr_ahead_of(panels, group), group, n_blocks * panels * k_points(n));
     fr_k_scales s[2];
     fr_folded f;
     k_span spans[2], *now = &spans[0], *before = NULL;
-    memset(y, 0, (size_t)a->n * FR_PANEL * sizeof *y);
-    for (int b = 0; b < n_blocks; b++, block += bytes) {
-        fr_k_scales_of(type, &s[b % 2], panel, block, b);
-        fr_fold(type, &f, block, &s[b % 2]);
-        fr_ask_for_results(to, ldy, a->n, b, n_blocks);
-        for (int r = 0; r < a->n; r += now->rows.n) {
-            if (before) now = &spans[before == &spans[0]];
-            now->a = a;
-            now->s = &s[b % 2];
-            now->cell = (size_t)b * (size_t)a->n + (size_t)r;
-            now->y = y + FR_PANEL * r;
-            now->rows = fr_next_span(r, a->n);
-            multiply(now, &f);
-            if (before) finish(before);
-            before = now;
+    int turn = 0;
+    memset(out, 0, (size_t)(panels * n) * FR_PANEL * sizeof *out);
+    for (int b = 0; b < n_blocks; b++)
+        for (int j = 0; j < panels; j++, turn ^= 1) {
+            const uint8_t *panel = from + (size_t)j * w->panel_bytes,
+                          *block = panel + header + (size_t)b * (size_t)bytes;
+            fr_k_scales_of(type, &s[turn], panel, block, b);
+            fr_fold(type, &f, block, &s[turn], &stream);
+            fr_ask_for_results(y + FR_PANEL * (size_t)(p + j), ldy, n, b, n_blocks);
+            for (int r = 0; r < n; r += now->rows.n) {
+                if (before) now = &spans[before == &spans[0]];
+                now->a = a;
+                now->s = &s[turn];
+                now->cell = (size_t)b * (size_t)n + (size_t)r;
+                now->y = out + FR_PANEL * (j * n + r);
+                now->rows = fr_next_span(r, n);
+                multiply(now, &f, &stream);
+                if (before) finish(before, &stream);
+                before = now;
+            }
         }
-    }
-    finish(before);
+    finish(before, &stream);
 }
 
+#ifndef GROUP
+#define GROUP 2
+#endif
 FR_INLINE void k_matmul(const fr_type type, k_multiply_fn *multiply, k_finish_fn *finish, float *y,
                         int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1) {
-    _Alignas(64) float out[FR_MAX_ROWS * FR_PANEL];
+    _Alignas(64) float out[GROUP * FR_MAX_ROWS * FR_PANEL];
     fr_tiles_open(a->n, 16);
-    for (int p = p0; p < p1; p++) {
-        const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
-        k_panel(type, multiply, finish, out, y + FR_PANEL * (size_t)p, ldy, a, panel);
-        fr_panel_out(y, ldy, w, p, out, a->n);
+    for (int p = p0, panels; p < p1; p += panels) {
+        panels = p1 - p < GROUP ? p1 - p : GROUP;
+        k_group(type, panels, multiply, finish, out, y, ldy, a, w, p);
+        for (int j = 0; j < panels; j++)
+            fr_panel_out(y, ldy, w, p + j, out + FR_PANEL * (j * a->n), a->n);
     }
     _tile_release();
 }
 
 // From `least` rows on by tiles.
 #define KERNEL(name, type, least)                                                                  \
-    static void name##_multiply(k_span *t, const fr_folded *f) {                                   \
-        k_multiply(type, t, f);                                                                    \
+    static void name##_multiply(k_span *t, const fr_folded *f, fr_stream *m) {                     \
+        k_multiply(type, t, f, m);                                                                 \
     }                                                                                              \
-    static void name##_finish(const k_span *t) {                                                   \
-        k_finish(type, t);                                                                         \
+    static void name##_finish(const k_span *t, fr_stream *m) {                                     \
+        k_finish(type, t, m);                                                                      \
     }                                                                                              \
     void fr_matmul_##name##_amx(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,    \
                                 int p1) {                                                          \

@@ -28,11 +28,6 @@ FR_INLINE fr_span fr_next_span(int r, int n) {
     return (fr_span){rows, two ? 2 : 1, two ? rows - FR_AMX_TILE : FR_AMX_TILE};
 }
 
-// Asks for a line of weights, into L2.
-FR_INLINE void fr_ask_for(const uint8_t *line) {
-    _mm_prefetch((const char *)line, _MM_HINT_T1);
-}
-
 // Asks for the places of one panel's results, which have left the caches since the last product:
 // at block b of n_blocks those of its share of the n rows.
 FR_INLINE void fr_ask_for_results(const float *y, int ldy, int n, int b, int n_blocks) {

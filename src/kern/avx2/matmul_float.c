@@ -25,14 +25,16 @@ FR_INLINE __m256 weights_of(fr_type t, const uint8_t *element, int h) {
 
 // `panels` panels from `panel` on, `columns` input rows from x on, into out[panel][column][16].
 FR_INLINE void tile(fr_type t, int panels, int columns, const uint8_t *panel, size_t panel_bytes,
-                    const float *x, int ldx, int k, float out[TILE][TILE][16]) {
+                    const float *x, int ldx, int k, float out[TILE][TILE][16], fr_stream *ahead) {
     const int step = t == FR_TYPE_F32 ? 64 : 32;
     __m256 acc[TILE][2]; // [panel or column]
     const int chains = panels * columns;
+    fr_stream stream = *ahead;
     FR_UNROLL
     for (int i = 0; i < chains; i++)
         acc[i][0] = acc[i][1] = _mm256_setzero_ps();
     for (int i = 0; i < k; i++) {
+        if (panels == 1) fr_ask(&stream); // several are streams that the hardware follows
         FR_UNROLL
         for (int p = 0; p < panels; p++) {
             const uint8_t *element = panel + (size_t)p * panel_bytes + (size_t)i * (size_t)step;
@@ -45,6 +47,7 @@ FR_INLINE void tile(fr_type t, int panels, int columns, const uint8_t *panel, si
             }
         }
     }
+    ahead->at = stream.at;
     FR_UNROLL
     for (int i = 0; i < chains; i++) {
         _mm256_store_ps(out[i / columns][i % columns], acc[i][0]);
@@ -59,25 +62,26 @@ FR_INLINE void matmul(fr_type t, float *y, int ldy, const fr_act *a, const fr_ma
     for (int p = p0, step; p < p1; p += step) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         step = a->n == 1 && p1 - p >= 4 ? 4 : a->n == 2 && p1 - p >= 2 ? 2 : 1;
+        fr_stream stream = fr_stream_over(panel + AHEAD, w->panel_bytes, w->k * n_tiles);
         for (int i = 0, c = 0; i < n_tiles; i++) {
             const int next = a->n * (i + 1) / n_tiles, columns = next - c;
             const float *x = a->x + (size_t)c * (size_t)a->ldx;
             if (step == 4)
-                tile(t, 4, 1, panel, w->panel_bytes, x, a->ldx, w->k, out);
+                tile(t, 4, 1, panel, w->panel_bytes, x, a->ldx, w->k, out, &stream);
             else if (step == 2)
-                tile(t, 2, 2, panel, w->panel_bytes, x, a->ldx, w->k, out);
+                tile(t, 2, 2, panel, w->panel_bytes, x, a->ldx, w->k, out, &stream);
             else if (columns == 6)
-                tile(t, 1, 6, panel, w->panel_bytes, x, a->ldx, w->k, out);
+                tile(t, 1, 6, panel, w->panel_bytes, x, a->ldx, w->k, out, &stream);
             else if (columns == 5)
-                tile(t, 1, 5, panel, w->panel_bytes, x, a->ldx, w->k, out);
+                tile(t, 1, 5, panel, w->panel_bytes, x, a->ldx, w->k, out, &stream);
             else if (columns == 4)
-                tile(t, 1, 4, panel, w->panel_bytes, x, a->ldx, w->k, out);
+                tile(t, 1, 4, panel, w->panel_bytes, x, a->ldx, w->k, out, &stream);
             else if (columns == 3)
-                tile(t, 1, 3, panel, w->panel_bytes, x, a->ldx, w->k, out);
+                tile(t, 1, 3, panel, w->panel_bytes, x, a->ldx, w->k, out, &stream);
             else if (columns == 2)
-                tile(t, 1, 2, panel, w->panel_bytes, x, a->ldx, w->k, out);
+                tile(t, 1, 2, panel, w->panel_bytes, x, a->ldx, w->k, out, &stream);
             else
-                tile(t, 1, 1, panel, w->panel_bytes, x, a->ldx, w->k, out);
+                tile(t, 1, 1, panel, w->panel_bytes, x, a->ldx, w->k, out, &stream);
             for (int j = 0; j < step; j++)
                 fr_avx2_store_panel(y + (size_t)c * (size_t)ldy + 16 * (size_t)(p + j), ldy,
                                     out[j][0], columns, w->m - 16 * (p + j));

@@ -17,14 +17,15 @@ typedef struct job {
     const int32_t *starts;  // types with starts: [column][16], see prepare_starts
     float *y;               // [column][16]
     __m256i (*is)[TILE][2]; // [2 groups] scaled sums of 128 k: memory of the tile's
-    const uint8_t *ahead;   // what to prefetch, NULL for nothing
+    fr_stream *stream;      // points: k-groups of what is unpacked and of tiles, columns of ends
 } job;
 typedef void tile_fn(const job *j);
 
 // ---------------------------------------------------------------- tile
 // What a tile reads of one part; everything moves on by constant steps.
 typedef struct cursor {
-    const uint8_t *codes, *bits, *ahead;
+    fr_stream stream;
+    const uint8_t *codes, *bits;
     uint8_t *keep;
     const int8_t *q;
     const int32_t *starts;
@@ -39,7 +40,7 @@ FR_INLINE bool in_memory(fr_type t, int columns) {
 }
 
 // is[c][h] = from[c][h] + the scaled sums of run r of a part.
-FR_INLINE void add_run(fr_type t, int kind, int columns, const cursor *at, int odd, int r,
+FR_INLINE void add_run(fr_type t, int kind, int columns, cursor *at, int odd, int r,
                        const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int run = run_of(t);
     __m256i acc[TILE][2];
@@ -51,6 +52,7 @@ FR_INLINE void add_run(fr_type t, int kind, int columns, const cursor *at, int o
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
+        if (asks_at(kind, g)) fr_ask(&at->stream);
         const uint8_t *flat_codes = at->codes + 64 * g;
         const __m256i w0 = kind == FLAT ? load(flat_codes)
                                         : codes_of(t, at->codes, at->bits, odd, g),
@@ -75,13 +77,15 @@ FR_INLINE void add_run(fr_type t, int kind, int columns, const cursor *at, int o
 }
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
-FR_INLINE void add_part(fr_type t, int kind, int columns, const cursor *at, int odd,
+FR_INLINE void add_part(fr_type t, int kind, int columns, cursor *at, int odd,
                         const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int runs = 8 / run_of(t);
     if (kind == FLAT && is_wide(t)) {
         FR_UNROLL
-        for (int g = 0; g < 8; g++)
+        for (int g = 0; g < 8; g++) {
+            if (asks_at(FLAT, g)) fr_ask(&at->stream);
             mul_masked(is, columns, at->codes + 128 * g, *at->sc, at->q + 4 * g, 256);
+        }
         return;
     }
     add_run(t, kind, columns, at, odd, 0, from, is);
@@ -121,7 +125,7 @@ FR_INLINE __m256 step_chain(fr_type t, const __m256i *pair, __m256 d, __m256 m, 
 // would load it again for each, and loads are what bounds this part.
 //
 // Sub-blocks of 32 k: both halves of a column side by side, so that they share its broadcasts.
-FR_INLINE void finish_32(int columns, const job *j) {
+FR_INLINE void finish_32(int columns, const job *j, fr_stream *stream) {
     const scales *s = j->s;
     const int16_t *all_sums = j->sums;
     const float *all_dx = j->dx;
@@ -138,6 +142,7 @@ FR_INLINE void finish_32(int columns, const job *j) {
     }
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
+        fr_ask(stream);
         float *out = all_y + 16 * c;
         __m256 y[2] = {_mm256_load_ps(out), _mm256_load_ps(out + 8)};
         FR_UNROLL
@@ -161,7 +166,7 @@ FR_INLINE void finish_32(int columns, const job *j) {
 }
 
 // Sub-blocks of 16 k: twice as many pairs, one half after the other.
-FR_INLINE void finish_16(fr_type t, int columns, const job *j) {
+FR_INLINE void finish_16(fr_type t, int columns, const job *j, fr_stream *stream) {
     const int pairs = has_min(t) ? subs_of(t) / 4 : 0; // of sub-blocks, in a group
     const scales *s = j->s;
     for (int h = 0; h < 2; h++) {
@@ -179,6 +184,7 @@ FR_INLINE void finish_16(fr_type t, int columns, const job *j) {
         }
         FR_UNROLL
         for (int c = 0; c < columns; c++) {
+            fr_ask(stream);
             const int16_t *sums = j->sums + subs_of(t) * c;
             const float *dx = j->dx + 2 * c;
             float *y = j->y + 16 * c + 8 * h;
@@ -191,8 +197,8 @@ FR_INLINE void finish_16(fr_type t, int columns, const job *j) {
 }
 
 // One step, sums in registers.
-FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group,
-                            __m256i is[TILE][2]) {
+FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group, __m256i is[TILE][2],
+                            fr_stream *stream) {
     const int subs = subs_of(t);
     const scales *s = j->s;
     const __m256i(*pairs)[2] = s->pair + (size_t)(subs / 4) * group;
@@ -201,6 +207,7 @@ FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group,
     float *y = j->y;
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
+        fr_ask(stream);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
             __m256i pair[4];
@@ -218,11 +225,6 @@ FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group,
 // is = from + the sums of `step` parts, and on to the next ones.
 FR_INLINE void take_turn(fr_type t, int kind, int columns, int step, cursor *at,
                          const __m256i from[TILE][2], __m256i is[TILE][2]) {
-    const int lines = (step * block_bytes_of(t) / 64 + 7) / 8;
-    if (kind != FLAT && at->ahead) {
-        prefetch_lines(at->ahead, lines);
-        at->ahead += 64 * lines;
-    }
     add_part(t, kind, columns, at, 0, from, is);
     if (step == 2) add_part(t, kind, columns, at, 1, is, is);
     at->codes += kind == FLAT ? flat_bytes_of(t) : step * part_bytes_of(t);
@@ -239,7 +241,7 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
     const int step = kind != FLAT && has_pairs(t) ? 2 : 1; // parts of one turn
     cursor at = {.codes = j->codes,
                  .bits = j->bits,
-                 .ahead = j->ahead,
+                 .stream = *j->stream,
                  .keep = j->keep,
                  .q = j->q,
                  .starts = j->starts,
@@ -257,9 +259,10 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
             if (turns == 4 / step + 1) from = zeros, is += TILE, at.starts += 4;
         } while (--turns);
         if (subs_of(t) == 8)
-            finish_32(columns, j);
+            finish_32(columns, j, &at.stream);
         else
-            finish_16(t, columns, j);
+            finish_16(t, columns, j, &at.stream);
+        j->stream->at = at.stream.at;
         return;
     }
     for (size_t group = 0; group < 2; group++) {
@@ -275,23 +278,23 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
         while (--turns);
         at.starts += 4;
         FR_HIDE_VALUE(group);
-        finish_group(t, columns, j, group, is);
+        finish_group(t, columns, j, group, is, &at.stream);
     }
+    j->stream->at = at.stream.at;
 }
 
 // ---------------------------------------------------------------- codes into L1
 // Those of IQ4_XS, masked; the correction of their products goes to s->correction.
-static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, const uint8_t *ahead) {
+static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, fr_stream *stream) {
     const fr_type t = FR_TYPE_IQ4_XS;
-    const int lines = (block_bytes_of(t) / 64 + 7) / 8;
     s->correction[0][0] = s->correction[0][1] = s->correction[1][0] = s->correction[1][1] =
         _mm256_setzero_si256();
     for (int part = 0; part < 8; part++) {
         __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-        prefetch_lines(ahead, lines);
         FR_UNROLL
         for (int i = 0; i < 16; i++) {
             const int g = i / 2, h = i % 2;
+            fr_ask(stream);
             store_masked(flat + 128 * g + 32 * h, codes_of(t, codes + 32 * h, NULL, 0, g),
                          &pairs[h]);
         }
@@ -300,7 +303,6 @@ static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, const
             *correction =
                 _mm256_add_epi32(*correction, _mm256_madd_epi16(pairs[h], s->sc[part][h]));
         }
-        ahead += 64 * lines;
         flat += flat_bytes_of(t);
         codes += part_bytes_of(t);
     }
@@ -356,7 +358,10 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                           const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
     const int blocks = w->k / 256, subs = subs_of(t);
     const bool flat = n > direct_max(t);
+    const bool unpacked = flat && is_wide(t);
     const cut columns = cut_columns(t, n, flat);
+    fr_stream stream = fr_stream_over(NULL, (size_t)block_bytes_of(t),
+                                      points_of(flat, unpacked, columns.tiles, 64) + n);
     const size_t header = fr_panel_header_bytes(t, w->k);
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];
@@ -374,7 +379,8 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
             const uint8_t *block = panel + header + (size_t)b * (size_t)block_bytes_of(t);
             const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
             unpack_scales(t, &s, panel + 32 * (size_t)b, block);
-            if (flat && is_wide(t)) flatten_masked(codes, block + codes_at(t), &s, block + AHEAD);
+            stream.at = block + AHEAD;
+            if (unpacked) flatten_masked(codes, block + codes_at(t), &s, &stream);
             int32_t *start = starts + 16 * n * (b < slots ? b : slots - 1);
             if (has_starts(t) && (p == p0 || (blocks > slots && b >= slots - 1)))
                 prepare_starts(t, start, a->q + 256 * cell, n);
@@ -391,7 +397,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                                .starts = start + 16 * c,
                                .y = out + 16 * c,
                                .is = is,
-                               .ahead = i ? NULL : block + AHEAD};
+                               .stream = &stream};
                 tiles[kind][width - 1](&j);
                 c = next;
             }

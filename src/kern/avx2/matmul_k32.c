@@ -16,7 +16,7 @@ typedef struct job {
     const float *dx, *ds;           // [block][stride]
     const int32_t *s;               // [block][stride]
     float *y;                       // [column][16]
-    bool ahead;                     // prefetch
+    fr_stream *stream; // points: k-groups of what is unpacked and of tiles, columns of ends
 } job;
 typedef void tile_fn(const job *j);
 
@@ -61,13 +61,14 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int g) {
 // ---------------------------------------------------------------- tile
 // sum[c][h] = or += the sums of run r of a block.
 FR_INLINE void sum_run(fr_type t, int kind, int columns, const uint8_t *codes, uint8_t *keep,
-                       const int8_t *q, int r, __m256i sum[TILE][2]) {
+                       const int8_t *q, int r, __m256i sum[TILE][2], fr_stream *stream) {
     const int run = run_of(t);
     const __m256i ones = _mm256_set1_epi16(1);
     __m256i acc[TILE][2];
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
+        if (asks_at(kind, g)) fr_ask(stream);
         const __m256i w0 = kind == FLAT ? load(codes + 64 * g) : codes_of(t, codes, g);
         const __m256i w1 = kind == FLAT ? load(codes + 64 * g + 32) : codes_of(t, codes + 32, g);
         if (kind == KEEP) keep_codes(keep + 64 * g, w0, w1);
@@ -82,29 +83,31 @@ FR_INLINE void sum_run(fr_type t, int kind, int columns, const uint8_t *codes, u
 }
 
 FR_INLINE void sum_masked(int columns, const uint8_t *codes, const int8_t *q,
-                          const __m256i correction[2], __m256i sum[TILE][2]) {
+                          const __m256i correction[2], __m256i sum[TILE][2], fr_stream *stream) {
     const __m256i ones = _mm256_set1_epi16(1), both[2] = {ones, ones};
     FR_UNROLL
     for (int c = 0; c < columns; c++)
         sum[c][0] = correction[0], sum[c][1] = correction[1];
     FR_UNROLL
-    for (int g = 0; g < 8; g++)
+    for (int g = 0; g < 8; g++) {
+        if (asks_at(FLAT, g)) fr_ask(stream);
         mul_masked(sum, columns, codes + 128 * g, both, q + 4 * g, 32);
+    }
 }
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
 FR_INLINE void sum_block(fr_type t, int kind, int columns, const uint8_t *codes, uint8_t *keep,
-                         const int8_t *q, __m256i sum[TILE][2]) {
+                         const int8_t *q, __m256i sum[TILE][2], fr_stream *stream) {
     const int runs = 8 / run_of(t);
-    sum_run(t, kind, columns, codes, keep, q, 0, sum);
-    if (runs >= 2) sum_run(t, kind, columns, codes, keep, q, 1, sum);
+    sum_run(t, kind, columns, codes, keep, q, 0, sum, stream);
+    if (runs >= 2) sum_run(t, kind, columns, codes, keep, q, 1, sum, stream);
     if (runs == 8) {
-        sum_run(t, kind, columns, codes, keep, q, 2, sum);
-        sum_run(t, kind, columns, codes, keep, q, 3, sum);
-        sum_run(t, kind, columns, codes, keep, q, 4, sum);
-        sum_run(t, kind, columns, codes, keep, q, 5, sum);
-        sum_run(t, kind, columns, codes, keep, q, 6, sum);
-        sum_run(t, kind, columns, codes, keep, q, 7, sum);
+        sum_run(t, kind, columns, codes, keep, q, 2, sum, stream);
+        sum_run(t, kind, columns, codes, keep, q, 3, sum, stream);
+        sum_run(t, kind, columns, codes, keep, q, 4, sum, stream);
+        sum_run(t, kind, columns, codes, keep, q, 5, sum, stream);
+        sum_run(t, kind, columns, codes, keep, q, 6, sum, stream);
+        sum_run(t, kind, columns, codes, keep, q, 7, sum, stream);
     }
 }
 
@@ -120,12 +123,13 @@ typedef struct cursor {
 
 // The step of the chain after 32 k, see docs/numerics.md.
 FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
-                            __m256i sum[TILE][2]) {
+                            __m256i sum[TILE][2], fr_stream *stream) {
     const __m256 d[2] = {load_half(at->head), load_half(at->head + 16)};
     __m256 m[2] = {d[0], d[1]};
     if (has_min(t)) m[0] = load_half(at->head + 32), m[1] = load_half(at->head + 48);
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
+        fr_ask(stream);
         const __m256 dx = _mm256_broadcast_ss(at->dx + c);
         __m256i offset = _mm256_setzero_si256();
         if (offset_shift(t) >= 0)
@@ -145,7 +149,7 @@ FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
 
 FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
     const size_t stride = (size_t)j->stride;
-    const bool ahead = j->ahead;
+    fr_stream stream = *j->stream;
     float *y = j->y;
     cursor at = {.head = has_min(t) ? j->block : j->head,
                  .block = j->block,
@@ -158,13 +162,12 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
                  .s = j->s};
     for (int turns = j->blocks; turns; turns--) {
         __m256i sum[TILE][2];
-        if (kind != FLAT && ahead) prefetch_lines(at.block + AHEAD, block_bytes_of(t) / 64);
         if (kind == FLAT && is_wide(t))
-            sum_masked(columns, at.codes, at.q, *at.correction, sum);
+            sum_masked(columns, at.codes, at.q, *at.correction, sum, &stream);
         else
-            sum_block(t, kind, columns, at.codes, at.keep, at.q, sum);
+            sum_block(t, kind, columns, at.codes, at.keep, at.q, sum, &stream);
         if (columns > 2) FR_HIDE_VALUE(y); // stays in memory: gcc would keep a copy on the stack
-        finish_block(t, columns, &at, y, sum);
+        finish_block(t, columns, &at, y, sum, &stream);
         at.head += has_min(t) ? block_bytes_of(t) : 32;
         at.block += block_bytes_of(t);
         at.keep += 512;
@@ -175,17 +178,18 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
         at.ds += stride;
         at.s += stride;
     }
+    j->stream->at = stream.at;
 }
 
 // Codes of 8 bits into L1, masked; the correction of their products goes to `correction`.
 FR_INLINE void flatten_masked(fr_type t, uint8_t *flat, __m256i (*correction)[2],
-                              const uint8_t *block, int blocks) {
+                              const uint8_t *block, int blocks, fr_stream *stream) {
     for (int b = 0; b < blocks; b++, block += block_bytes_of(t), flat += flat_bytes_of(t)) {
         __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-        prefetch_lines(block + AHEAD, block_bytes_of(t) / 64);
         FR_UNROLL
         for (int i = 0; i < 16; i++) {
             const int g = i / 2, h = i % 2;
+            fr_ask(stream);
             store_masked(flat + 128 * g + 32 * h, codes_of(t, block + codes_at(t) + 32 * h, g),
                          &pairs[h]);
         }
@@ -202,6 +206,9 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
     const int blocks = w->k / 32;
     const bool flat = n > direct_max(t);
     const int most = flat ? flat_max(t) : TILE, n_tiles = (n + most - 1) / most;
+    const bool unpacked = flat && is_wide(t);
+    fr_stream stream =
+        fr_stream_over(NULL, (size_t)block_bytes_of(t), points_of(flat, unpacked, n_tiles, 8) + n);
     const size_t header = fr_panel_header_bytes(t, w->k);
     _Alignas(64) float out[COLUMNS * 16];
     _Alignas(64) uint8_t codes[CHUNK * 1024];
@@ -218,8 +225,10 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                      .head = panel + 32 * (size_t)b,
                      .block = block,
                      .codes = codes,
-                     .correction = correction};
-            if (flat && is_wide(t)) flatten_masked(t, codes, correction, block, j.blocks);
+                     .correction = correction,
+                     .stream = &stream};
+            stream.at = block + AHEAD;
+            if (unpacked) flatten_masked(t, codes, correction, block, j.blocks, &stream);
             for (int i = 0, c = 0; i < n_tiles; i++) {
                 const int next = n * (i + 1) / n_tiles, width = next - c;
                 j.q = a->q + 32 * (cell + (size_t)c);
@@ -227,7 +236,6 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                 j.ds = a->ds + cell + c;
                 j.s = a->s + cell + c;
                 j.y = out + 16 * c;
-                j.ahead = i == 0;
                 tiles[!flat ? DIRECT : i || is_wide(t) ? FLAT : KEEP][width - 1](&j);
                 c = next;
             }

@@ -96,10 +96,17 @@ FR_INLINE __m256i bit_pairs(__m256i v, int i) {
     return _mm256_and_si256(i ? _mm256_srli_epi16(v, 2 * i) : v, _mm256_set1_epi8(3));
 }
 
-FR_INLINE void prefetch_lines(const uint8_t *p, int lines) {
-    FR_UNROLL
-    for (int i = 0; i < lines; i++)
-        _mm_prefetch((const char *)p + 64 * i, _MM_HINT_T1);
+// ---------------------------------------------------------------- asking ahead
+// Whether a tile asks for a line at k-group g. Loads are what bounds a tile of unpacked codes, and of
+// those there are many: it asks less often.
+FR_INLINE bool asks_at(int kind, int g) {
+    return kind != FLAT || g % 4 == 0;
+}
+
+// Points of `groups` k-groups: of what is unpacked before the tiles, in two halves, and of the tiles.
+FR_INLINE int points_of(bool flat, bool unpacked, int tiles, int groups) {
+    if (!flat) return groups * tiles;
+    return (unpacked ? 2 * groups + groups / 4 : groups) + groups / 4 * (tiles - 1);
 }
 
 // ---------------------------------------------------------------- types

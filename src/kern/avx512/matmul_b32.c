@@ -9,17 +9,26 @@
 #include "kern/avx512/unpack.h"
 
 // What a tile multiplies: `stride` bytes between its panels, `ldy` floats between its rows of y.
-// While it computes it asks for `lines` lines of memory a block, from `ahead` on.
 typedef struct b32_job {
-    const uint8_t *panel, *ahead;
+    const uint8_t *panel;
     size_t stride;
     const fr_act *a;
     float *y;
-    int r0, ldy, lines;
-    __mmask16 lanes; // of the last panel
+    int r0, ldy;
+    __mmask16 lanes;  // of the last panel
+    fr_stream stream; // points: k-groups, twice where these are too few, and cells
 } b32_job;
 
-typedef void b32_tile_fn(const b32_job *job);
+enum { GROUPS = 8 }; // of 4 k in a block
+
+typedef void b32_tile_fn(b32_job *job);
+
+FR_INLINE bool b32_asks_twice(const fr_type type, const int panels) {
+    return panels * (fr_b32_layout_of(type).bytes + 32) > 64 * (GROUPS + panels);
+}
+FR_INLINE int b32_points(const fr_type type, const int panels, int tiles, int rows) {
+    return tiles * GROUPS * (1 + b32_asks_twice(type, panels)) + panels * rows;
+}
 
 // -offset * s of `rows` rows: what the sums over code - offset begin with.
 FR_INLINE void b32_starts(const fr_type type, const int rows, int32_t *start, const int32_t *s) {
@@ -34,7 +43,7 @@ FR_INLINE void b32_starts(const fr_type type, const int rows, int32_t *start, co
 // the next panel are `stride` bytes behind, as the blocks are. d and ds: of the rows.
 FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, size_t stride,
                           const uint8_t *d_w, const uint8_t *block, const float *d, const float *ds,
-                          const __m512i *acc, __m512 *sum) {
+                          const __m512i *acc, __m512 *sum, fr_stream *stream) {
     const bool mins = fr_b32_layout_of(type).mins;
     __m512 dw[FR_MOST_PANELS], mw[FR_MOST_PANELS];
     FR_UNROLL
@@ -47,6 +56,7 @@ FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, 
     for (int c = 0; c < rows; c++) {
         FR_UNROLL
         for (int p = 0; p < panels; p++) {
+            fr_ask(stream);
             __m512 *y = &sum[p * rows + c];
             const __m512 dd = _mm512_mul_ps(dw[p], _mm512_set1_ps(d[c]));
             *y = _mm512_fmadd_ps(dd, _mm512_cvtepi32_ps(acc[p * rows + c]), *y);
@@ -56,10 +66,11 @@ FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, 
     }
 }
 
-FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, const b32_job *job) {
+FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, b32_job *job) {
     const fr_b32_layout at = fr_b32_layout_of(type);
-    const int cells = panels * rows, n_blocks = job->a->k / 32, n = job->a->n, lines = job->lines;
-    const uint8_t *scales = job->panel, *ahead = job->ahead;
+    const int cells = panels * rows, n_blocks = job->a->k / 32, n = job->a->n;
+    const uint8_t *scales = job->panel;
+    fr_stream stream = job->stream;
     const uint8_t *block = at.header ? scales + fr_scales_bytes(n_blocks) : scales;
     const int8_t *q = job->a->q + 32 * (size_t)job->r0;
     const float *d = job->a->d + job->r0, *ds = job->a->ds + job->r0;
@@ -69,8 +80,6 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, co
     for (int c = 0; c < cells; c++)
         sum[c] = _mm512_setzero_ps();
     for (int b = 0; b < n_blocks; b++) {
-        for (int i = 0; i < lines; i++, ahead += 64)
-            _mm_prefetch((const char *)ahead, _MM_HINT_T1);
         _Alignas(32) int32_t start[8];
         if (at.offset) b32_starts(type, rows, start, s);
         __m512i acc[FR_MOST_CELLS];
@@ -78,7 +87,9 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, co
         for (int c = 0; c < cells; c++)
             acc[c] = at.offset ? _mm512_set1_epi32(start[c % rows]) : _mm512_setzero_si512();
         FR_UNROLL
-        for (int g = 0; g < 8; g++) {
+        for (int g = 0; g < GROUPS; g++) {
+            fr_ask(&stream);
+            if (b32_asks_twice(type, panels)) fr_ask(&stream);
             __m512i w[FR_MOST_PANELS];
             FR_UNROLL
             for (int p = 0; p < panels; p++) {
@@ -99,10 +110,11 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, co
             }
         }
         b32_finish(type, panels, rows, job->stride, at.header ? scales : block, block, d, ds, acc,
-                   sum);
+                   sum, &stream);
         block += at.bytes, scales += 32;
         q += 32 * n, d += n, ds += n, s += n;
     }
+    job->stream.at = stream.at;
     FR_UNROLL
     for (int c = 0; c < cells; c++)
         _mm512_mask_storeu_ps(job->y + (size_t)(c % rows) * (size_t)job->ldy +
@@ -111,25 +123,24 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, co
 }
 
 // All rows of a times panels [p, p + panels) of w.
-FR_INLINE void b32_group(const int panels, b32_tile_fn *const *tiles, float *y, int ldy,
-                         const fr_act *a, const fr_matrix *w, int p) {
+FR_INLINE void b32_group(const fr_type type, const int panels, b32_tile_fn *const *tiles, float *y,
+                         int ldy, const fr_act *a, const fr_matrix *w, int p) {
     const fr_rows_cut cut = fr_cut_rows(a->n);
     const uint8_t *from = w->panels + (size_t)p * w->panel_bytes;
     const size_t bytes = (size_t)panels * w->panel_bytes;
     b32_job job = {.panel = from,
-                   .ahead = from + fr_ahead_of(panels, bytes),
                    .stride = w->panel_bytes,
                    .a = a,
                    .y = y + (size_t)p * FR_PANEL,
                    .ldy = ldy,
-                   .lines = fr_lines_a_step(bytes, cut.tiles * (a->k / 32)),
                    .lanes = fr_panel_lanes(w, p + panels - 1)};
+    job.stream = fr_stream_over(from + fr_ahead_of(panels, bytes), bytes,
+                                a->k / 32 * b32_points(type, panels, cut.tiles, a->n));
     for (int t = 0; t < cut.tiles; t++) {
         const int width = cut.size + (t < cut.wide);
         tiles[width - 1](&job);
         job.r0 += width;
         job.y += (size_t)width * (size_t)ldy;
-        job.ahead += 64 * job.lines * (a->k / 32);
     }
 }
 
@@ -137,20 +148,20 @@ typedef struct b32_tiles { // by rows - 1
     b32_tile_fn *one[FR_MOST_ROWS], *two[FR_MOST_ROWS];
 } b32_tiles;
 
-FR_INLINE void b32_matmul(const b32_tiles *tiles, float *y, int ldy, const fr_act *a,
-                          const fr_matrix *w, int p0, int p1) {
+FR_INLINE void b32_matmul(const fr_type type, const b32_tiles *tiles, float *y, int ldy,
+                          const fr_act *a, const fr_matrix *w, int p0, int p1) {
     for (int p = p0, panels; p < p1; p += panels) {
         panels = fr_panels_at_once(a->n, p1 - p);
         if (panels == 2)
-            b32_group(2, tiles->two, y, ldy, a, w, p);
+            b32_group(type, 2, tiles->two, y, ldy, a, w, p);
         else
-            b32_group(1, tiles->one, y, ldy, a, w, p);
+            b32_group(type, 1, tiles->one, y, ldy, a, w, p);
     }
 }
 
 // fr_matmul_<name>_avx512 and its tile functions.
 #define TILE(name, type, panels, rows)                                                             \
-    static void name##_tile_##panels##_##rows(const b32_job *job) {                                \
+    static void name##_tile_##panels##_##rows(b32_job *job) {                                      \
         b32_tile(type, panels, rows, job);                                                         \
     }
 // clang-format off
@@ -166,7 +177,7 @@ FR_INLINE void b32_matmul(const b32_tiles *tiles, float *y, int ldy, const fr_ac
              name##_tile_1_6},                                                                     \
             {name##_tile_2_1, name##_tile_2_2, name##_tile_2_3, name##_tile_2_4, name##_tile_2_5,  \
              name##_tile_2_6}};                                                                    \
-        b32_matmul(&tiles, y, ldy, a, w, p0, p1);                                                  \
+        b32_matmul(type, &tiles, y, ldy, a, w, p0, p1);                                            \
     }
 // clang-format on
 

@@ -5,7 +5,7 @@
 #include "kern/avx512/tile.h"
 
 typedef void tile_fn(const uint8_t *panel, const fr_act *a, int r0, int ldy, float *y,
-                     __mmask16 lanes);
+                     __mmask16 lanes, fr_stream *ahead);
 
 FR_INLINE void store_tile(const int rows, const __m512 *sum, float *y, int ldy, __mmask16 lanes) {
     FR_UNROLL
@@ -27,8 +27,9 @@ FR_INLINE __m512 float_weights(const fr_type type, const uint8_t *p) {
 }
 
 FR_INLINE void float_tile(const fr_type type, const int rows, const uint8_t *panel, const fr_act *a,
-                          int r0, int ldy, float *y, __mmask16 lanes) {
+                          int r0, int ldy, float *y, __mmask16 lanes, fr_stream *ahead) {
     const int step = float_bytes(type);
+    fr_stream stream = *ahead;
     const float *x[FR_TILE];
     __m512 sum[FR_TILE];
     FR_UNROLL
@@ -37,24 +38,27 @@ FR_INLINE void float_tile(const fr_type type, const int rows, const uint8_t *pan
         sum[c] = _mm512_setzero_ps();
     }
     for (int k = 0; k < a->k; k++, panel += step) {
-        if (r0 == 0 && (k & 3) == 0) fr_stream_ahead(panel, 4 * step);
+        fr_ask(&stream);
         const __m512 w = float_weights(type, panel);
         FR_UNROLL
         for (int c = 0; c < rows; c++)
             sum[c] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[c][k]), sum[c]);
     }
+    ahead->at = stream.at;
     store_tile(rows, sum, y, ldy, lanes);
 }
 
 FR_INLINE void matmul(tile_fn *const *tiles, float *y, int ldy, const fr_act *a, const fr_matrix *w,
                       int p0, int p1) {
+    const int n_tiles = (a->n + FR_TILE - 1) / FR_TILE;
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         const __mmask16 lanes = fr_panel_lanes(w, p);
+        fr_stream stream = fr_stream_over(panel + FR_AHEAD, w->panel_bytes, a->k * n_tiles);
         for (int r = 0, width; r < a->n; r += width) {
             width = fr_tile_width(r, a->n, FR_TILE);
             tiles[width - 1](panel, a, r, ldy, y + (size_t)r * (size_t)ldy + (size_t)p * FR_PANEL,
-                             lanes);
+                             lanes, &stream);
         }
     }
 }
@@ -62,8 +66,8 @@ FR_INLINE void matmul(tile_fn *const *tiles, float *y, int ldy, const fr_act *a,
 // fr_matmul_<name>_avx512 and its tile functions.
 #define TILE(name, type, width)                                                                    \
     static void name##_tile_##width(const uint8_t *panel, const fr_act *a, int r0, int ldy,        \
-                                    float *y, __mmask16 lanes) {                                   \
-        float_tile(type, width, panel, a, r0, ldy, y, lanes);                                      \
+                                    float *y, __mmask16 lanes, fr_stream *ahead) {                 \
+        float_tile(type, width, panel, a, r0, ldy, y, lanes, ahead);                               \
     }
 // clang-format off
 #define KERNEL(name, type)                                                                   \

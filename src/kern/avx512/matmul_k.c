@@ -27,13 +27,10 @@ typedef struct k_rows {
     const int32_t *start; // -offset * sums; the other types
     float *y;             // [panels][FR_CHUNK][16]
     __mmask16 begun;      // 0 at the first superblock: y counts as zero
-    // What to ask memory for meanwhile. Of several panels `lines` lines from `ahead` on in each
-    // quarter of the superblock. Of one panel what lies FR_AHEAD further, if lines is not 0.
-    const uint8_t *ahead;
-    int lines;
+    fr_stream stream;     // steps: 64 k, whose points are k-groups; the ends of a half, its cells
 } k_rows;
 
-typedef void k_tile_fn(const k_panel *panel, const k_rows *r);
+typedef void k_tile_fn(const k_panel *panel, k_rows *r);
 
 // ------------------------------------------------------------------ what a tile reads
 // Q5_K's f32 sums would have to be kept by 64 k: a third set of them, for which registers lack.
@@ -73,9 +70,17 @@ FR_INLINE __m512i add_scaled(const fr_type type, __m512i is, __m512i acc, __m512
 }
 
 // ------------------------------------------------------------------ tiles
+// The points of a tile: k-groups, twice where these are too few, and the cells whose sums end.
+FR_INLINE bool k_asks_twice(const fr_type type, const int panels) {
+    return panels * fr_k_layout_of(type).bytes > 64 * (64 + 4 * panels);
+}
+FR_INLINE int k_points(const fr_type type, const int panels, int rows) {
+    return 64 * (1 + k_asks_twice(type, panels)) + 2 * panels * rows;
+}
+
 // The sums of one half of a superblock go into y.
 FR_INLINE void k_chain(const fr_type type, const int panels, const int rows, const k_panel *panel,
-                       const __m512i *is, const k_rows *r, int half) {
+                       const __m512i *is, const k_rows *r, int half, fr_stream *stream) {
     const int n_sums = 256 / fr_k_sub(type), mins = 64 / fr_k_sub(type);
     FR_UNROLL
     for (int p = 0; p < panels; p++) {
@@ -87,6 +92,7 @@ FR_INLINE void k_chain(const fr_type type, const int panels, const int rows, con
         }
         FR_UNROLL
         for (int c = 0; c < rows; c++) {
+            fr_ask(stream);
             const __m512i sum = is[p * rows + c];
             const __m512 f =
                 scaling_of(type) == FR_K_FLOAT ? _mm512_castsi512_ps(sum) : _mm512_cvtepi32_ps(sum);
@@ -105,14 +111,14 @@ FR_INLINE void k_chain(const fr_type type, const int panels, const int rows, con
 
 // One superblock of `panels` panels times `rows` rows.
 FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, const k_panel *panel,
-                      const k_rows *r) {
+                      k_rows *r) {
     const fr_k_layout at = fr_k_layout_of(type);
     const int sub = fr_k_sub(type), groups = sub / 4, n_sums = 256 / sub, cells = panels * rows;
     // Sub-blocks side by side: few cells alone are too few chains for the latency of vpdpbusd.
     const int span = cells <= 4 ? 2 : 1;
     const int8_t *q = r->q;
     const int32_t *start = r->start;
-    const uint8_t *ahead = r->ahead;
+    fr_stream stream = r->stream;
     int step = 0, j0 = 0, two = 2;
     FR_HIDE(two);
     for (int half = 0; half < two; half++) {
@@ -121,10 +127,6 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
         for (int c = 0; c < cells; c++)
             is[c] = _mm512_setzero_si512();
         for (int pair = 0; pair < two; pair++) { // 64 k
-            if (panels == 1 && r->lines)
-                fr_stream_ahead(panel->block + step * (at.bytes / 4), at.bytes / 4);
-            for (int i = 0; i < r->lines && panels > 1; i++, ahead += 64)
-                _mm_prefetch((const char *)ahead, _MM_HINT_T1);
             FR_UNROLL
             for (int j = 0; j < 64 / sub; j += span) {
                 __m512i acc[FR_MOST_CELLS];
@@ -136,6 +138,9 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
                 FR_UNROLL
                 for (int i = 0; i < span * groups; i++) {
                     const int side = i % span, g = (j + side) * groups + i / span;
+                    fr_ask(&stream);
+                    if (k_asks_twice(type, panels)) fr_ask(&stream);
+                    FR_HIDE(stream.at);
                     __m512i w[FR_MOST_PANELS];
                     FR_UNROLL
                     for (int p = 0; p < panels; p++) {
@@ -165,8 +170,9 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
             }
             step++, j0 += 64 / sub, q += 64, start += 64 / sub;
         }
-        k_chain(type, panels, rows, panel, is, r, half);
+        k_chain(type, panels, rows, panel, is, r, half, &stream);
     }
+    r->stream.at = stream.at;
 }
 
 // ------------------------------------------------------------------ a group of panels
@@ -210,8 +216,9 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
     _Alignas(64) int32_t start[FR_CHUNK * 16];
     k_panel panel[FR_MOST_PANELS];
     const size_t group = (size_t)panels * w->panel_bytes;
-    const int lines = r0 ? 0 : fr_lines_a_step(group, 4 * cut.tiles * n_blocks);
-    k_rows r = {.ahead = from + group};
+    const uint8_t *ahead = from + fr_ahead_of(panels, group);
+    const int points = n_blocks * (cut.tiles * k_points(type, panels, 0) + 2 * panels * n);
+    k_rows r = {.stream = fr_stream_over(ahead, r0 ? 0 : group, points)}; // once for all rows
     for (int b = 0; b < n_blocks; b++) {
         const size_t at = header + (size_t)b * (size_t)bytes;
         for (int p = 0; p < panels; p++) {
@@ -228,14 +235,11 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
         r.start = start;
         r.y = y;
         r.begun = (__mmask16)(b ? 0xffff : 0);
-        r.lines = lines;
         for (int t = 0; t < cut.tiles; t++) {
             const int width = cut.size + (t < cut.wide);
             tiles[width - 1](panel, &r);
             r.q += 256 * width, r.d += 2 * width, r.sums += n_sums * width;
             r.start += n_sums * width, r.y += 16 * width;
-            r.ahead += 256 * r.lines;
-            if (panels == 1) r.lines = 0; // the first tile asks for all
         }
     }
 }
@@ -265,7 +269,7 @@ FR_INLINE void k_matmul(const fr_type type, const k_tiles *tiles, float *y, int 
 
 // fr_matmul_<name>_avx512 and its tile functions.
 #define TILE(name, type, panels, rows)                                                             \
-    static void name##_tile_##panels##_##rows(const k_panel *panel, const k_rows *r) {             \
+    static void name##_tile_##panels##_##rows(const k_panel *panel, k_rows *r) {                   \
         k_tile(type, panels, rows, panel, r);                                                      \
     }
 // clang-format off

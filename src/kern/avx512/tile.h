@@ -10,15 +10,6 @@ enum {
     FR_AHEAD = 8192, // prefetch distance in bytes; must exceed a superblock of any type
 };
 
-// Asks for `bytes` of the weight stream, FR_AHEAD after p, into L2. It runs past the end of a panel
-// into the next one on purpose; an address outside of all memory does no harm.
-FR_INLINE void fr_stream_ahead(const uint8_t *p, const int bytes) {
-    const uintptr_t from = (uintptr_t)p + FR_AHEAD;
-    FR_UNROLL
-    for (int i = 0; i < bytes; i += 64)
-        _mm_prefetch((const char *)(from + (uintptr_t)i), _MM_HINT_T1);
-}
-
 // ------------------------------------------------------------------ tiles of panels x rows
 enum {
     FR_MOST_PANELS = 2,
@@ -47,11 +38,6 @@ FR_INLINE fr_rows_cut fr_cut_rows(int n) {
 // the order of memory, which the hardware prefetcher follows too.
 FR_INLINE size_t fr_ahead_of(int panels, size_t bytes) {
     return panels == 1 ? FR_AHEAD : bytes;
-}
-
-// Lines to ask for in each of `steps` steps, so that all of `bytes` are.
-FR_INLINE int fr_lines_a_step(size_t bytes, int steps) {
-    return (int)((bytes / 64 + (size_t)steps - 1) / (size_t)steps);
 }
 
 // ------------------------------------------------------------------ results

@@ -15,7 +15,7 @@ typedef struct job {
     const int32_t *start; // [column][16 or 8] -offset * sums
     float *y;             // [column][16]
     __m256i *is;          // [2][WIDTH][2] scaled sums of 64 k: memory of the tile's
-    const uint8_t *ahead; // what to prefetch, NULL for nothing
+    fr_stream *stream;    // points: k-groups of what is unpacked and of tiles, results of a half
 } job;
 typedef void tile_fn(const job *j);
 
@@ -66,7 +66,7 @@ FR_INLINE __m256i add_scaled(const fr_type t, __m256i acc, __m256i sc, bool firs
 // Sub-block i of 64 k, whose scales and start are at sc and start: into or onto is[WIDTH][2].
 FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns, const uint8_t *lo,
                              const uint8_t *hi, const int8_t *q, int i, const __m256i (*sc)[2],
-                             const int32_t *start, __m256i *is) {
+                             const int32_t *start, __m256i *is, fr_stream *stream) {
     const int groups = fr_k_sub(t) / 4, subs = 256 / fr_k_sub(t);
     __m256i acc[WIDTH][2];
     FR_UNROLL
@@ -75,6 +75,7 @@ FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns
             fr_k_has_dmin(t) ? _mm256_setzero_si256() : broadcast(start + subs * c + i);
     FR_UNROLL
     for (int g = i * groups; g < (i + 1) * groups; g++) {
+        fr_ask(stream);
         const __m256i w0 = flat ? load(lo + 64 * g) : codes_of(t, lo, hi, g);
         const __m256i w1 = flat ? load(lo + 64 * g + 32) : codes_of(t, lo + 32, hi + 32, g);
         dot_group(acc, columns, w0, w1, q + 4 * g, 256);
@@ -86,13 +87,15 @@ FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns
 }
 
 // The step of the chain after 128 k, see docs/numerics.md.
-FR_INLINE void finish_group(const fr_type t, const int columns, const job *j, int group) {
+FR_INLINE void finish_group(const fr_type t, const int columns, const job *j, int group,
+                            fr_stream *stream) {
     const int subs = 256 / fr_k_sub(t), pairs = subs / 4; // of sub-blocks, in this group
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
         const __m256 dx = _mm256_broadcast_ss(j->dx + 2 * c + group);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
+            fr_ask(stream);
             const __m256i *is = j->is + 2 * c + h;
             float *y = j->y + 16 * c + 8 * h;
             __m256 sum, u;
@@ -119,9 +122,9 @@ FR_INLINE void finish_group(const fr_type t, const int columns, const job *j, in
 
 FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const job *j) {
     const fr_k_layout at = fr_k_layout_of(t);
-    const int subs = 64 / fr_k_sub(t), lines = (at.bytes / 64 + 3) / 4;
+    const int subs = 64 / fr_k_sub(t);
     const uint8_t *lo = flat ? j->codes : j->codes + at.lo, *hi = j->codes + at.hi;
-    const uint8_t *ahead = j->ahead;
+    fr_stream stream = *j->stream;
     const int8_t *q = j->q;
     const __m256i(*sc)[2] = j->s->sc;
     const int32_t *start = j->start;
@@ -129,38 +132,34 @@ FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const j
     FR_HIDE(two);
     for (int group = 0; group < two; group++) {
         for (int turn = 0; turn < two; turn++) { // 64 k
-            if (!flat && ahead) {
-                prefetch_lines(ahead, lines);
-                ahead += 64 * lines;
-            }
             __m256i *is = j->is + 2 * WIDTH * turn;
-            add_sub_block(t, flat, columns, lo, hi, q, 0, sc, start, is);
-            add_sub_block(t, flat, columns, lo, hi, q, 1, sc, start, is);
+            add_sub_block(t, flat, columns, lo, hi, q, 0, sc, start, is, &stream);
+            add_sub_block(t, flat, columns, lo, hi, q, 1, sc, start, is, &stream);
             if (subs == 4) {
-                add_sub_block(t, flat, columns, lo, hi, q, 2, sc, start, is);
-                add_sub_block(t, flat, columns, lo, hi, q, 3, sc, start, is);
+                add_sub_block(t, flat, columns, lo, hi, q, 2, sc, start, is, &stream);
+                add_sub_block(t, flat, columns, lo, hi, q, 3, sc, start, is, &stream);
             }
             lo += flat ? 1024 : at.lo_step, hi += at.hi_step;
             q += 64, sc += subs, start += subs;
         }
-        finish_group(t, columns, j, group);
+        finish_group(t, columns, j, group, &stream);
     }
+    j->stream->at = stream.at;
 }
 
 // ---------------------------------------------------------------- panels
-FR_INLINE void flatten(const fr_type t, uint8_t *flat, const uint8_t *block) {
+FR_INLINE void flatten(const fr_type t, uint8_t *flat, const uint8_t *block, fr_stream *stream) {
     const fr_k_layout at = fr_k_layout_of(t);
-    const int lines = (at.bytes / 64 + 3) / 4;
-    const uint8_t *lo = block + at.lo, *hi = block + at.hi, *ahead = block + AHEAD;
+    const uint8_t *lo = block + at.lo, *hi = block + at.hi;
     for (int turn = 0; turn < 4; turn++) {
-        prefetch_lines(ahead, lines);
         FR_UNROLL
         for (int g = 0; g < 16; g++) {
+            fr_ask(stream);
             __m256i *to = (__m256i *)(flat + 64 * g);
             _mm256_store_si256(to, codes_of(t, lo, hi, g));
             _mm256_store_si256(to + 1, codes_of(t, lo + 32, hi + 32, g));
         }
-        lo += at.lo_step, hi += at.hi_step, ahead += 64 * lines, flat += 1024;
+        lo += at.lo_step, hi += at.hi_step, flat += 1024;
     }
 }
 
@@ -182,6 +181,9 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
                           const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
     const int blocks = w->k / 256, subs = 256 / fr_k_sub(t), bytes = fr_k_layout_of(t).bytes;
     const bool flat = n > direct_columns(t);
+    const int tiles_of_n = (n + WIDTH - 1) / WIDTH;
+    fr_stream stream =
+        fr_stream_over(NULL, (size_t)bytes, (flat ? 64 : 0) + 64 * tiles_of_n + 4 * n);
     const size_t header = fr_k_header(t, blocks);
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];
@@ -198,7 +200,8 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
             const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
             unpack_scales(t, &s, panel + 32 * (size_t)b, block);
             if (!fr_k_has_dmin(t)) start_sums(t, start, sums + (size_t)subs * cell, subs * n);
-            if (flat) flatten(t, codes, block);
+            stream.at = block + AHEAD;
+            if (flat) flatten(t, codes, block, &stream);
             for (int c = 0, width; c < n; c += width) {
                 width = fr_tile_width(c, n, WIDTH);
                 const job j = {.codes = flat ? codes : block,
@@ -209,7 +212,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
                                .start = start + subs * c,
                                .y = out + 16 * c,
                                .is = is,
-                               .ahead = c == 0 ? block + AHEAD : NULL};
+                               .stream = &stream};
                 tiles[flat][width - 1](&j);
             }
         }

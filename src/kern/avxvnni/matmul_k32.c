@@ -15,7 +15,7 @@ typedef struct job {
     const float *dx, *ds;        // [block][stride]
     const int32_t *start;        // [block][start_stride] -offset * (sum of x)
     float *y;                    // [column][16]
-    bool ahead;                  // prefetch
+    fr_stream *stream;           // points: k-groups of what is unpacked and of tiles, results
 } job;
 typedef void tile_fn(const job *j);
 
@@ -33,13 +33,14 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *block, int g) {
 // ---------------------------------------------------------------- tile
 // The step of the chain after 32 k, see docs/numerics.md.
 FR_INLINE void finish_block(const fr_type t, const int columns, const job *j, const uint8_t *head,
-                            size_t cell, __m256i acc[WIDTH][2]) {
+                            size_t cell, __m256i acc[WIDTH][2], fr_stream *stream) {
     const bool mins = fr_b32_layout_of(t).mins;
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
         const __m256 dx = _mm256_broadcast_ss(j->dx + cell + (size_t)c);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
+            fr_ask(stream);
             float *y = j->y + 16 * c + 8 * h;
             const __m256 dd = _mm256_mul_ps(load_half(head + 16 * h), dx);
             __m256 sum = _mm256_fmadd_ps(dd, _mm256_cvtepi32_ps(acc[c][h]), _mm256_load_ps(y));
@@ -53,36 +54,40 @@ FR_INLINE void finish_block(const fr_type t, const int columns, const job *j, co
 
 FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const job *j) {
     const fr_b32_layout at = fr_b32_layout_of(t);
+    fr_stream stream = *j->stream;
     for (int b = 0; b < j->blocks; b++) {
         const size_t cell = (size_t)b * (size_t)j->stride;
         const uint8_t *block = j->block + (size_t)b * (size_t)at.bytes;
         const int8_t *q = j->q + 32 * cell;
         __m256i acc[WIDTH][2];
-        if (!flat && j->ahead) prefetch_lines(block + AHEAD, at.bytes / 64);
         FR_UNROLL
         for (int c = 0; c < columns; c++)
             acc[c][0] = acc[c][1] =
                 at.offset ? broadcast(j->start + b * j->start_stride + c) : _mm256_setzero_si256();
         FR_UNROLL
         for (int g = 0; g < 8; g++) {
+            fr_ask(&stream);
             const uint8_t *codes = j->codes + 512 * b + 64 * g;
             const __m256i w0 = flat ? load(codes) : codes_of(t, block, g);
             const __m256i w1 = flat ? load(codes + 32) : codes_of(t, block + 32, g);
             dot_group(acc, columns, w0, w1, q + 4 * g, 32);
         }
-        finish_block(t, columns, j, at.header ? j->head + 32 * b : block, cell, acc);
+        finish_block(t, columns, j, at.header ? j->head + 32 * b : block, cell, acc, &stream);
     }
+    j->stream->at = stream.at;
 }
 
 // ---------------------------------------------------------------- panels
-FR_INLINE void flatten(const fr_type t, uint8_t *flat, const uint8_t *block, int blocks) {
+FR_INLINE void flatten(const fr_type t, uint8_t *flat, const uint8_t *block, int blocks,
+                       fr_stream *stream) {
     const int bytes = fr_b32_layout_of(t).bytes;
     for (int b = 0; b < blocks; b++, block += bytes, flat += 512) {
-        prefetch_lines(block + AHEAD, bytes / 64);
         FR_UNROLL
-        for (int i = 0; i < 16; i++)
+        for (int i = 0; i < 16; i++) {
+            fr_ask(stream);
             _mm256_store_si256((__m256i *)(flat + 32 * i),
                                codes_of(t, block + 32 * (i % 2), i / 2));
+        }
     }
 }
 
@@ -107,6 +112,9 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
     const fr_b32_layout at = fr_b32_layout_of(t);
     const int blocks = w->k / 32;
     const bool flat = n > direct_columns(t);
+    const int tiles_of_n = (n + WIDTH - 1) / WIDTH;
+    fr_stream stream =
+        fr_stream_over(NULL, (size_t)at.bytes, (flat ? 16 : 0) + 8 * tiles_of_n + 2 * n);
     _Alignas(64) float out[COLUMNS * 16];
     _Alignas(64) uint8_t codes[CHUNK * 512];
     int32_t start[CHUNK * COLUMNS];
@@ -122,9 +130,11 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
                      .head = panel + 32 * (size_t)b,
                      .block = panel + (at.header ? fr_scales_bytes(blocks) : 0) +
                               (size_t)b * (size_t)at.bytes,
-                     .codes = codes};
+                     .codes = codes,
+                     .stream = &stream};
             if (at.offset) start_sums(t, start, a->s + cell, a->n, n, j.blocks);
-            if (flat) flatten(t, codes, j.block, j.blocks);
+            stream.at = j.block + AHEAD;
+            if (flat) flatten(t, codes, j.block, j.blocks, &stream);
             for (int c = 0, width; c < n; c += width) {
                 width = fr_tile_width(c, n, WIDTH);
                 j.q = a->q + 32 * (cell + (size_t)c);
@@ -132,7 +142,6 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
                 j.ds = a->ds + cell + c;
                 j.start = start + c;
                 j.y = out + 16 * c;
-                j.ahead = c == 0;
                 tiles[flat][width - 1](&j);
             }
         }

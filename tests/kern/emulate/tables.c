@@ -30,7 +30,7 @@ const char *fr_isa_name(fr_isa isa) {
     return (unsigned)isa < FR_ISA_COUNT ? names[isa] : "?";
 }
 
-void check_bench(const fr_kern *kern, int only_type, bool quick) {
-    (void)only_type, (void)quick;
+void check_bench(const fr_kern *kern, int only_type, bool quick, int threads) {
+    (void)only_type, (void)quick, (void)threads;
     printf("%s: emulated, not timed\n", kern->name);
 }

@@ -1,6 +1,6 @@
 // matmul_k.c — products with the K types on AMX tiles.
 //
-// panel -> superblock -> span of rows: the scales of a superblock are folded into its codes (fold.h)
+// group of panels -> superblock -> panel -> span of rows: the scales of a superblock are folded into its codes (fold.h)
 // and the planes multiplied with two tiles of rows; what follows the sums is computed while the
 // next span is in the tiles. Of 128 k, a panel and 16 rows Q4_K takes 64 cycles of the tiles and
 // 144 vector operations. Two of these go in a cycle, but while a tile product runs only one that
@@ -9,6 +9,8 @@
 #include "kern/amx/fold.h"
 #include "kern/amx/tile.h"
 #include "kern/avx512/avx512.h"
+
+enum { GROUP = 2 }; // panels that go through a superblock of the rows together, which stays in L1
 
 // A superblock of a panel times a span of rows.
 typedef struct k_span {
@@ -20,8 +22,8 @@ typedef struct k_span {
     _Alignas(64) int32_t c[2][2][FR_SPAN][FR_PANEL]; // sums: [half][lo, hi]
 } k_span;
 
-typedef void k_multiply_fn(k_span *t, const fr_folded *f, fr_stream *m);
-typedef void k_finish_fn(const k_span *t, fr_stream *m);
+typedef void k_multiply_fn(k_span *t, const fr_folded *f, fr_stream *ahead);
+typedef void k_finish_fn(const k_span *t, fr_stream *ahead);
 
 // The sums of a half of one row; c: the row's in plane lo.
 FR_INLINE __m512i k_sum(const fr_type type, const int32_t *c) {
@@ -34,13 +36,13 @@ FR_INLINE __m512i k_sum(const fr_type type, const int32_t *c) {
 }
 
 // What follows the integer sums.
-FR_INLINE void k_finish(const fr_type type, const k_span *t, fr_stream *m) {
+FR_INLINE void k_finish(const fr_type type, const k_span *t, fr_stream *ahead) {
     const int n_sums = 256 / fr_k_sub(type), mins = 64 / fr_k_sub(type), rows = t->rows.n;
     const int16_t *sums = (fr_k_sub(type) == 32 ? t->a->s32 : t->a->s16) + t->cell * (size_t)n_sums;
     const float *d = t->a->d + t->cell * 2;
     const int32_t *c = t->c[0][0][0];
     float *y = t->y;
-    fr_stream stream = *m;
+    fr_stream stream = *ahead;
     fr_k_scales s;
     s.d = t->s->d;
     if (fr_k_has_dmin(type)) {
@@ -64,7 +66,7 @@ FR_INLINE void k_finish(const fr_type type, const k_span *t, fr_stream *m) {
         }
         _mm512_store_ps(y, so_far);
     }
-    m->at = stream.at;
+    ahead->at = stream.at;
 }
 
 // c += a * b. Planes are unsigned where v is; of the two bytes of v, the lower one is.
@@ -103,8 +105,8 @@ FR_INLINE void k_finish(const fr_type type, const k_span *t, fr_stream *m) {
     } while (0)
 
 // A half's sums are stored after the next half's products, when they are there.
-FR_INLINE void k_multiply(const fr_type type, k_span *t, const fr_folded *f, fr_stream *m) {
-    fr_stream stream = *m;
+FR_INLINE void k_multiply(const fr_type type, k_span *t, const fr_folded *f, fr_stream *ahead) {
+    fr_stream stream = *ahead;
     const bool two = fr_fold_shift(type) != 0;
     const int8_t *q = t->a->q + t->cell * 256;
     for (int i = 0; i < t->rows.tiles; i++, q += 256 * t->rows.second) {
@@ -115,7 +117,7 @@ FR_INLINE void k_multiply(const fr_type type, k_span *t, const fr_folded *f, fr_
     }
     STORE(1, t->rows.tiles - 1, 2, 3);
     FR_TILES_STORED();
-    m->at = stream.at;
+    ahead->at = stream.at;
 }
 
 // Points of a superblock of one panel: k-groups that are folded, tiles that are loaded, rows that end.
@@ -160,9 +162,6 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_multiply_fn *mult
     finish(before, &stream);
 }
 
-#ifndef GROUP
-#define GROUP 2
-#endif
 FR_INLINE void k_matmul(const fr_type type, k_multiply_fn *multiply, k_finish_fn *finish, float *y,
                         int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1) {
     _Alignas(64) float out[GROUP * FR_MAX_ROWS * FR_PANEL];
@@ -178,11 +177,11 @@ FR_INLINE void k_matmul(const fr_type type, k_multiply_fn *multiply, k_finish_fn
 
 // From `least` rows on by tiles.
 #define KERNEL(name, type, least)                                                                  \
-    static void name##_multiply(k_span *t, const fr_folded *f, fr_stream *m) {                     \
-        k_multiply(type, t, f, m);                                                                 \
+    static void name##_multiply(k_span *t, const fr_folded *f, fr_stream *ahead) {                 \
+        k_multiply(type, t, f, ahead);                                                             \
     }                                                                                              \
-    static void name##_finish(const k_span *t, fr_stream *m) {                                     \
-        k_finish(type, t, m);                                                                      \
+    static void name##_finish(const k_span *t, fr_stream *ahead) {                                 \
+        k_finish(type, t, ahead);                                                                  \
     }                                                                                              \
     void fr_matmul_##name##_amx(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,    \
                                 int p1) {                                                          \

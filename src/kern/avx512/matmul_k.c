@@ -27,7 +27,7 @@ typedef struct k_rows {
     const int32_t *start; // -offset * sums; the other types
     float *y;             // [panels][FR_CHUNK][16]
     __mmask16 begun;      // 0 at the first superblock: y counts as zero
-    fr_stream stream;     // steps: 64 k, whose points are k-groups; the ends of a half, its cells
+    fr_stream stream;     // its points: k_points
 } k_rows;
 
 typedef void k_tile_fn(const k_panel *panel, k_rows *r);
@@ -70,12 +70,13 @@ FR_INLINE __m512i add_scaled(const fr_type type, __m512i is, __m512i acc, __m512
 }
 
 // ------------------------------------------------------------------ tiles
-// The points of a tile: k-groups, twice where these are too few, and the cells whose sums end.
+// The points of a superblock: k-groups of tiles, twice where these are too few, and in each half the
+// cells whose sums end.
 FR_INLINE bool k_asks_twice(const fr_type type, const int panels) {
     return panels * fr_k_layout_of(type).bytes > 64 * (64 + 4 * panels);
 }
-FR_INLINE int k_points(const fr_type type, const int panels, int rows) {
-    return 64 * (1 + k_asks_twice(type, panels)) + 2 * panels * rows;
+FR_INLINE int k_points(const fr_type type, const int panels, int tiles, int rows) {
+    return tiles * 64 * (1 + k_asks_twice(type, panels)) + 2 * panels * rows;
 }
 
 // The sums of one half of a superblock go into y.
@@ -140,7 +141,7 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
                     const int side = i % span, g = (j + side) * groups + i / span;
                     fr_ask(&stream);
                     if (k_asks_twice(type, panels)) fr_ask(&stream);
-                    FR_HIDE(stream.at);
+                    FR_HIDE(stream.at); // or gcc keeps vectors of Q2_K on the stack
                     __m512i w[FR_MOST_PANELS];
                     FR_UNROLL
                     for (int p = 0; p < panels; p++) {
@@ -217,7 +218,7 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
     k_panel panel[FR_MOST_PANELS];
     const size_t group = (size_t)panels * w->panel_bytes;
     const uint8_t *ahead = from + fr_ahead_of(panels, group);
-    const int points = n_blocks * (cut.tiles * k_points(type, panels, 0) + 2 * panels * n);
+    const int points = n_blocks * k_points(type, panels, cut.tiles, n);
     k_rows r = {.stream = fr_stream_over(ahead, r0 ? 0 : group, points)}; // once for all rows
     for (int b = 0; b < n_blocks; b++) {
         const size_t at = header + (size_t)b * (size_t)bytes;

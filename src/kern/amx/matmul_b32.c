@@ -146,10 +146,15 @@ FR_INLINE void b32_matmul(const fr_type type, float *y, int ldy, const fr_act *a
     _tile_release();
 }
 
+// The second tile of rows costs as much as the first: it has to be half full.
+FR_INLINE bool b32_tiles_pay(int n) {
+    return fr_tiles_pay(FR_AMX_TILE, n) && (n == FR_AMX_TILE || 2 * n >= 3 * FR_AMX_TILE);
+}
+
 #define KERNEL(name, type)                                                                         \
     void fr_matmul_##name##_amx(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0,    \
                                 int p1) {                                                          \
-        if (fr_tiles_pay(16, a->n))                                                                \
+        if (b32_tiles_pay(a->n))                                                                   \
             b32_matmul(type, y, ldy, a, w, p0, p1);                                                \
         else                                                                                       \
             fr_matmul_##name##_avx512(y, ldy, a, w, p0, p1);                                       \

@@ -191,9 +191,9 @@ FR_INLINE void k_matmul(const fr_type type, k_multiply_fn *multiply, k_finish_fn
             fr_matmul_##name##_avx512(y, ldy, a, w, p0, p1);                                       \
     }
 
-KERNEL(q2_k, FR_TYPE_Q2_K, 5)
-KERNEL(q3_k, FR_TYPE_Q3_K, 6)
-KERNEL(q4_k, FR_TYPE_Q4_K, 7)
-KERNEL(q5_k, FR_TYPE_Q5_K, 7)
-KERNEL(q6_k, FR_TYPE_Q6_K, 7)
-KERNEL(iq4_xs, FR_TYPE_IQ4_XS, 9)
+KERNEL(q2_k, FR_TYPE_Q2_K, 6)
+KERNEL(q3_k, FR_TYPE_Q3_K, 7)
+KERNEL(q4_k, FR_TYPE_Q4_K, 9)
+KERNEL(q5_k, FR_TYPE_Q5_K, 9)
+KERNEL(q6_k, FR_TYPE_Q6_K, 9)
+KERNEL(iq4_xs, FR_TYPE_IQ4_XS, 10)

@@ -17,7 +17,7 @@ typedef struct job {
     const int32_t *starts;  // types with starts: [column][16], see prepare_starts
     float *y;               // [column][16]
     __m256i (*is)[TILE][2]; // [2 groups] scaled sums of 128 k: memory of the tile's
-    fr_stream *stream;      // points: k-groups of what is unpacked and of tiles, columns of ends
+    fr_stream *stream;      // points: lines_of 32 k, where they are unpacked
 } job;
 typedef void tile_fn(const job *j);
 
@@ -52,7 +52,7 @@ FR_INLINE void add_run(fr_type t, int kind, int columns, cursor *at, int odd, in
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
-        if (asks_at(kind, g)) fr_ask(&at->stream);
+        ask_at(&at->stream, kind, lines_of(t), g);
         const uint8_t *flat_codes = at->codes + 64 * g;
         const __m256i w0 = kind == FLAT ? load(flat_codes)
                                         : codes_of(t, at->codes, at->bits, odd, g),
@@ -82,10 +82,8 @@ FR_INLINE void add_part(fr_type t, int kind, int columns, cursor *at, int odd,
     const int runs = 8 / run_of(t);
     if (kind == FLAT && is_wide(t)) {
         FR_UNROLL
-        for (int g = 0; g < 8; g++) {
-            if (asks_at(FLAT, g)) fr_ask(&at->stream);
+        for (int g = 0; g < 8; g++)
             mul_masked(is, columns, at->codes + 128 * g, *at->sc, at->q + 4 * g, 256);
-        }
         return;
     }
     add_run(t, kind, columns, at, odd, 0, from, is);
@@ -125,7 +123,7 @@ FR_INLINE __m256 step_chain(fr_type t, const __m256i *pair, __m256 d, __m256 m, 
 // would load it again for each, and loads are what bounds this part.
 //
 // Sub-blocks of 32 k: both halves of a column side by side, so that they share its broadcasts.
-FR_INLINE void finish_32(int columns, const job *j, fr_stream *stream) {
+FR_INLINE void finish_32(int columns, const job *j) {
     const scales *s = j->s;
     const int16_t *all_sums = j->sums;
     const float *all_dx = j->dx;
@@ -142,7 +140,6 @@ FR_INLINE void finish_32(int columns, const job *j, fr_stream *stream) {
     }
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
-        fr_ask(stream);
         float *out = all_y + 16 * c;
         __m256 y[2] = {_mm256_load_ps(out), _mm256_load_ps(out + 8)};
         FR_UNROLL
@@ -166,7 +163,7 @@ FR_INLINE void finish_32(int columns, const job *j, fr_stream *stream) {
 }
 
 // Sub-blocks of 16 k: twice as many pairs, one half after the other.
-FR_INLINE void finish_16(fr_type t, int columns, const job *j, fr_stream *stream) {
+FR_INLINE void finish_16(fr_type t, int columns, const job *j) {
     const int pairs = has_min(t) ? subs_of(t) / 4 : 0; // of sub-blocks, in a group
     const scales *s = j->s;
     for (int h = 0; h < 2; h++) {
@@ -184,7 +181,6 @@ FR_INLINE void finish_16(fr_type t, int columns, const job *j, fr_stream *stream
         }
         FR_UNROLL
         for (int c = 0; c < columns; c++) {
-            fr_ask(stream);
             const int16_t *sums = j->sums + subs_of(t) * c;
             const float *dx = j->dx + 2 * c;
             float *y = j->y + 16 * c + 8 * h;
@@ -197,8 +193,8 @@ FR_INLINE void finish_16(fr_type t, int columns, const job *j, fr_stream *stream
 }
 
 // One step, sums in registers.
-FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group, __m256i is[TILE][2],
-                            fr_stream *stream) {
+FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group,
+                            __m256i is[TILE][2]) {
     const int subs = subs_of(t);
     const scales *s = j->s;
     const __m256i(*pairs)[2] = s->pair + (size_t)(subs / 4) * group;
@@ -207,7 +203,6 @@ FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group, 
     float *y = j->y;
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
-        fr_ask(stream);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
             __m256i pair[4];
@@ -225,6 +220,7 @@ FR_INLINE void finish_group(fr_type t, int columns, const job *j, size_t group, 
 // is = from + the sums of `step` parts, and on to the next ones.
 FR_INLINE void take_turn(fr_type t, int kind, int columns, int step, cursor *at,
                          const __m256i from[TILE][2], __m256i is[TILE][2]) {
+    if (kind != FLAT) fr_scout(&at->stream);
     add_part(t, kind, columns, at, 0, from, is);
     if (step == 2) add_part(t, kind, columns, at, 1, is, is);
     at->codes += kind == FLAT ? flat_bytes_of(t) : step * part_bytes_of(t);
@@ -259,9 +255,9 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
             if (turns == 4 / step + 1) from = zeros, is += TILE, at.starts += 4;
         } while (--turns);
         if (subs_of(t) == 8)
-            finish_32(columns, j, &at.stream);
+            finish_32(columns, j);
         else
-            finish_16(t, columns, j, &at.stream);
+            finish_16(t, columns, j);
         j->stream->at = at.stream.at;
         return;
     }
@@ -278,7 +274,7 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
         while (--turns);
         at.starts += 4;
         FR_HIDE_VALUE(group);
-        finish_group(t, columns, j, group, is, &at.stream);
+        finish_group(t, columns, j, group, is);
     }
     j->stream->at = at.stream.at;
 }
@@ -290,11 +286,12 @@ static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, fr_st
     s->correction[0][0] = s->correction[0][1] = s->correction[1][0] = s->correction[1][1] =
         _mm256_setzero_si256();
     for (int part = 0; part < 8; part++) {
+        fr_scout(stream);
         __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         FR_UNROLL
         for (int i = 0; i < 16; i++) {
             const int g = i / 2, h = i % 2;
-            fr_ask(stream);
+            if (h) ask_at(stream, KEEP, lines_of(t), g);
             store_masked(flat + 128 * g + 32 * h, codes_of(t, codes + 32 * h, NULL, 0, g),
                          &pairs[h]);
         }
@@ -361,7 +358,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
     const bool unpacked = flat && is_wide(t);
     const cut columns = cut_columns(t, n, flat);
     fr_stream stream = fr_stream_over(NULL, (size_t)block_bytes_of(t),
-                                      points_of(flat, unpacked, columns.tiles, 64) + n);
+                                      8 * lines_of(t) * (flat ? 1 : columns.tiles));
     const size_t header = fr_panel_header_bytes(t, w->k);
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];

@@ -16,7 +16,7 @@ typedef struct job {
     const float *dx, *ds;           // [block][stride]
     const int32_t *s;               // [block][stride]
     float *y;                       // [column][16]
-    fr_stream *stream; // points: k-groups of what is unpacked and of tiles, columns of ends
+    fr_stream *stream;              // points: lines_of a block, where it is unpacked
 } job;
 typedef void tile_fn(const job *j);
 
@@ -47,6 +47,10 @@ FR_INLINE int block_bytes_of(fr_type t) {
     }
 }
 
+FR_INLINE int lines_of(fr_type t) { // of a block and, where it lies in front of the panel, its d
+    return fr_lines(block_bytes_of(t) + (has_min(t) ? 0 : 32));
+}
+
 // Codes of k-group g of a block; `codes` already points at the wanted half.
 FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int g) {
     if (t == FR_TYPE_Q8_0)
@@ -68,7 +72,7 @@ FR_INLINE void sum_run(fr_type t, int kind, int columns, const uint8_t *codes, u
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;
-        if (asks_at(kind, g)) fr_ask(stream);
+        ask_at(stream, kind, lines_of(t), g);
         const __m256i w0 = kind == FLAT ? load(codes + 64 * g) : codes_of(t, codes, g);
         const __m256i w1 = kind == FLAT ? load(codes + 64 * g + 32) : codes_of(t, codes + 32, g);
         if (kind == KEEP) keep_codes(keep + 64 * g, w0, w1);
@@ -83,16 +87,14 @@ FR_INLINE void sum_run(fr_type t, int kind, int columns, const uint8_t *codes, u
 }
 
 FR_INLINE void sum_masked(int columns, const uint8_t *codes, const int8_t *q,
-                          const __m256i correction[2], __m256i sum[TILE][2], fr_stream *stream) {
+                          const __m256i correction[2], __m256i sum[TILE][2]) {
     const __m256i ones = _mm256_set1_epi16(1), both[2] = {ones, ones};
     FR_UNROLL
     for (int c = 0; c < columns; c++)
         sum[c][0] = correction[0], sum[c][1] = correction[1];
     FR_UNROLL
-    for (int g = 0; g < 8; g++) {
-        if (asks_at(FLAT, g)) fr_ask(stream);
+    for (int g = 0; g < 8; g++)
         mul_masked(sum, columns, codes + 128 * g, both, q + 4 * g, 32);
-    }
 }
 
 // The runs are written out: gcc honours an unroll request of a single turn only with a warning.
@@ -123,13 +125,12 @@ typedef struct cursor {
 
 // The step of the chain after 32 k, see docs/numerics.md.
 FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
-                            __m256i sum[TILE][2], fr_stream *stream) {
+                            __m256i sum[TILE][2]) {
     const __m256 d[2] = {load_half(at->head), load_half(at->head + 16)};
     __m256 m[2] = {d[0], d[1]};
     if (has_min(t)) m[0] = load_half(at->head + 32), m[1] = load_half(at->head + 48);
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
-        fr_ask(stream);
         const __m256 dx = _mm256_broadcast_ss(at->dx + c);
         __m256i offset = _mm256_setzero_si256();
         if (offset_shift(t) >= 0)
@@ -162,12 +163,13 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
                  .s = j->s};
     for (int turns = j->blocks; turns; turns--) {
         __m256i sum[TILE][2];
+        if (kind != FLAT && turns % 2) fr_scout(&stream);
         if (kind == FLAT && is_wide(t))
-            sum_masked(columns, at.codes, at.q, *at.correction, sum, &stream);
+            sum_masked(columns, at.codes, at.q, *at.correction, sum);
         else
             sum_block(t, kind, columns, at.codes, at.keep, at.q, sum, &stream);
         if (columns > 2) FR_HIDE_VALUE(y); // stays in memory: gcc would keep a copy on the stack
-        finish_block(t, columns, &at, y, sum, &stream);
+        finish_block(t, columns, &at, y, sum);
         at.head += has_min(t) ? block_bytes_of(t) : 32;
         at.block += block_bytes_of(t);
         at.keep += 512;
@@ -185,11 +187,12 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
 FR_INLINE void flatten_masked(fr_type t, uint8_t *flat, __m256i (*correction)[2],
                               const uint8_t *block, int blocks, fr_stream *stream) {
     for (int b = 0; b < blocks; b++, block += block_bytes_of(t), flat += flat_bytes_of(t)) {
+        if (b % 2 == 0) fr_scout(stream);
         __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         FR_UNROLL
         for (int i = 0; i < 16; i++) {
             const int g = i / 2, h = i % 2;
-            fr_ask(stream);
+            if (h) ask_at(stream, KEEP, lines_of(t), g);
             store_masked(flat + 128 * g + 32 * h, codes_of(t, block + codes_at(t) + 32 * h, g),
                          &pairs[h]);
         }
@@ -208,7 +211,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
     const int most = flat ? flat_max(t) : TILE, n_tiles = (n + most - 1) / most;
     const bool unpacked = flat && is_wide(t);
     fr_stream stream =
-        fr_stream_over(NULL, (size_t)block_bytes_of(t), points_of(flat, unpacked, n_tiles, 8) + n);
+        fr_stream_over(NULL, (size_t)block_bytes_of(t), lines_of(t) * (flat ? 1 : n_tiles));
     const size_t header = fr_panel_header_bytes(t, w->k);
     _Alignas(64) float out[COLUMNS * 16];
     _Alignas(64) uint8_t codes[CHUNK * 1024];

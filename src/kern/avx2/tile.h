@@ -97,16 +97,10 @@ FR_INLINE __m256i bit_pairs(__m256i v, int i) {
 }
 
 // ---------------------------------------------------------------- asking ahead
-// Whether a tile asks for a line at k-group g. Loads are what bounds a tile of unpacked codes, and of
-// those there are many: it asks less often.
-FR_INLINE bool asks_at(int kind, int g) {
-    return kind != FLAT || g % 4 == 0;
-}
-
-// Points of `groups` k-groups: of what is unpacked before the tiles, in two halves, and of the tiles.
-FR_INLINE int points_of(bool flat, bool unpacked, int tiles, int groups) {
-    if (!flat) return groups * tiles;
-    return (unpacked ? 2 * groups + groups / 4 : groups) + groups / 4 * (tiles - 1);
+// k-group g of 8 that lie in so many lines: what unpacks them asks for as many. Tiles of unpacked codes
+// do not: loads are what bounds them, and there are products enough to hide the memory.
+FR_INLINE void ask_at(fr_stream *stream, int kind, int lines, int g) {
+    if (kind != FLAT) fr_ask_at(stream, lines, g, 8);
 }
 
 // ---------------------------------------------------------------- types

@@ -45,6 +45,10 @@ FR_INLINE int block_bytes_of(fr_type t) {
     }
 }
 
+FR_INLINE int lines_of(fr_type t) { // of 32 k
+    return fr_lines(block_bytes_of(t) / 8);
+}
+
 FR_INLINE int codes_at(fr_type t) { // where codes begin in a block
     switch (t) {
     case FR_TYPE_Q2_K:

@@ -16,18 +16,17 @@ typedef struct b32_job {
     float *y;
     int r0, ldy;
     __mmask16 lanes;  // of the last panel
-    fr_stream stream; // points: k-groups, twice where these are too few, and cells
+    fr_stream stream; // points: b32_lines, of every tile
 } b32_job;
 
 enum { GROUPS = 8 }; // of 4 k in a block
 
 typedef void b32_tile_fn(b32_job *job);
 
-FR_INLINE bool b32_asks_twice(const fr_type type, const int panels) {
-    return panels * (fr_b32_layout_of(type).bytes + 32) > 64 * (GROUPS + panels);
-}
-FR_INLINE int b32_points(const fr_type type, const int panels, int tiles, int rows) {
-    return tiles * GROUPS * (1 + b32_asks_twice(type, panels)) + panels * rows;
+// Lines of a block of so many panels, scales and all: the points of its k-groups.
+FR_INLINE int b32_lines(const fr_type type, const int panels) {
+    const fr_b32_layout at = fr_b32_layout_of(type);
+    return fr_lines(panels * (at.bytes + (at.header ? 32 : 0)));
 }
 
 // -offset * s of `rows` rows: what the sums over code - offset begin with.
@@ -43,7 +42,7 @@ FR_INLINE void b32_starts(const fr_type type, const int rows, int32_t *start, co
 // the next panel are `stride` bytes behind, as the blocks are. d and ds: of the rows.
 FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, size_t stride,
                           const uint8_t *d_w, const uint8_t *block, const float *d, const float *ds,
-                          const __m512i *acc, __m512 *sum, fr_stream *stream) {
+                          const __m512i *acc, __m512 *sum) {
     const bool mins = fr_b32_layout_of(type).mins;
     __m512 dw[FR_MOST_PANELS], mw[FR_MOST_PANELS];
     FR_UNROLL
@@ -56,7 +55,6 @@ FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, 
     for (int c = 0; c < rows; c++) {
         FR_UNROLL
         for (int p = 0; p < panels; p++) {
-            fr_ask(stream);
             __m512 *y = &sum[p * rows + c];
             const __m512 dd = _mm512_mul_ps(dw[p], _mm512_set1_ps(d[c]));
             *y = _mm512_fmadd_ps(dd, _mm512_cvtepi32_ps(acc[p * rows + c]), *y);
@@ -80,6 +78,7 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, b3
     for (int c = 0; c < cells; c++)
         sum[c] = _mm512_setzero_ps();
     for (int b = 0; b < n_blocks; b++) {
+        if (b % 2 == 0) fr_scout(&stream);
         _Alignas(32) int32_t start[8];
         if (at.offset) b32_starts(type, rows, start, s);
         __m512i acc[FR_MOST_CELLS];
@@ -88,8 +87,7 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, b3
             acc[c] = at.offset ? _mm512_set1_epi32(start[c % rows]) : _mm512_setzero_si512();
         FR_UNROLL
         for (int g = 0; g < GROUPS; g++) {
-            fr_ask(&stream);
-            if (b32_asks_twice(type, panels)) fr_ask(&stream);
+            fr_ask_at(&stream, b32_lines(type, panels), g, GROUPS);
             __m512i w[FR_MOST_PANELS];
             FR_UNROLL
             for (int p = 0; p < panels; p++) {
@@ -110,7 +108,7 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, b3
             }
         }
         b32_finish(type, panels, rows, job->stride, at.header ? scales : block, block, d, ds, acc,
-                   sum, &stream);
+                   sum);
         block += at.bytes, scales += 32;
         q += 32 * n, d += n, ds += n, s += n;
     }
@@ -135,7 +133,7 @@ FR_INLINE void b32_group(const fr_type type, const int panels, b32_tile_fn *cons
                    .ldy = ldy,
                    .lanes = fr_panel_lanes(w, p + panels - 1)};
     job.stream = fr_stream_over(from + fr_ahead_of(panels, bytes), bytes,
-                                a->k / 32 * b32_points(type, panels, cut.tiles, a->n));
+                                a->k / 32 * cut.tiles * b32_lines(type, panels));
     for (int t = 0; t < cut.tiles; t++) {
         const int width = cut.size + (t < cut.wide);
         tiles[width - 1](&job);

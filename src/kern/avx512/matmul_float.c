@@ -26,10 +26,22 @@ FR_INLINE __m512 float_weights(const fr_type type, const uint8_t *p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16));
 }
 
+enum { RUN = 32 }; // k after which a scout goes ahead again
+
+// sum += the weights at p times x[][k].
+FR_INLINE void add_products(const fr_type type, const int rows, const uint8_t *p,
+                            const float *const *x, int k, __m512 *sum) {
+    const __m512 w = float_weights(type, p);
+    FR_UNROLL
+    for (int c = 0; c < rows; c++)
+        sum[c] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[c][k]), sum[c]);
+}
+
 FR_INLINE void float_tile(const fr_type type, const int rows, const uint8_t *panel, const fr_act *a,
                           int r0, int ldy, float *y, __mmask16 lanes, fr_stream *ahead) {
     const int step = float_bytes(type);
     fr_stream stream = *ahead;
+    const bool asks = stream.step;
     const float *x[FR_TILE];
     __m512 sum[FR_TILE];
     FR_UNROLL
@@ -37,12 +49,19 @@ FR_INLINE void float_tile(const fr_type type, const int rows, const uint8_t *pan
         x[c] = a->x + (size_t)(r0 + c) * (size_t)a->ldx;
         sum[c] = _mm512_setzero_ps();
     }
-    for (int k = 0; k < a->k; k++, panel += step) {
-        fr_ask(&stream);
-        const __m512 w = float_weights(type, panel);
-        FR_UNROLL
-        for (int c = 0; c < rows; c++)
-            sum[c] = _mm512_fmadd_ps(w, _mm512_set1_ps(x[c][k]), sum[c]);
+    for (int k = 0, end; k < a->k; k = end) {
+        end = a->k - k < RUN ? a->k : k + RUN;
+        if (asks) {
+            if (rows <= 4) fr_scout(&stream);
+            for (; k + 2 <= end; k += 2, panel += 2 * step) {
+                fr_ask(&stream);
+                if (step == 64) fr_ask(&stream);
+                add_products(type, rows, panel, x, k, sum);
+                add_products(type, rows, panel + step, x, k + 1, sum);
+            }
+        }
+        for (; k < end; k++, panel += step)
+            add_products(type, rows, panel, x, k, sum);
     }
     ahead->at = stream.at;
     store_tile(rows, sum, y, ldy, lanes);
@@ -50,15 +69,15 @@ FR_INLINE void float_tile(const fr_type type, const int rows, const uint8_t *pan
 
 FR_INLINE void matmul(tile_fn *const *tiles, float *y, int ldy, const fr_act *a, const fr_matrix *w,
                       int p0, int p1) {
-    const int n_tiles = (a->n + FR_TILE - 1) / FR_TILE;
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         const __mmask16 lanes = fr_panel_lanes(w, p);
-        fr_stream stream = fr_stream_over(panel + FR_AHEAD, w->panel_bytes, a->k * n_tiles);
+        fr_stream stream = {panel + FR_AHEAD, 64};
         for (int r = 0, width; r < a->n; r += width) {
             width = fr_tile_width(r, a->n, FR_TILE);
             tiles[width - 1](panel, a, r, ldy, y + (size_t)r * (size_t)ldy + (size_t)p * FR_PANEL,
                              lanes, &stream);
+            stream.step = 0; // the first tile has asked for everything
         }
     }
 }

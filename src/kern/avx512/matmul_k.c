@@ -27,7 +27,7 @@ typedef struct k_rows {
     const int32_t *start; // -offset * sums; the other types
     float *y;             // [panels][FR_CHUNK][16]
     __mmask16 begun;      // 0 at the first superblock: y counts as zero
-    fr_stream stream;     // its points: k_points
+    fr_stream stream;     // its points: k_lines, of every tile
 } k_rows;
 
 typedef void k_tile_fn(const k_panel *panel, k_rows *r);
@@ -70,18 +70,14 @@ FR_INLINE __m512i add_scaled(const fr_type type, __m512i is, __m512i acc, __m512
 }
 
 // ------------------------------------------------------------------ tiles
-// The points of a superblock: k-groups of tiles, twice where these are too few, and in each half the
-// cells whose sums end.
-FR_INLINE bool k_asks_twice(const fr_type type, const int panels) {
-    return panels * fr_k_layout_of(type).bytes > 64 * (64 + 4 * panels);
-}
-FR_INLINE int k_points(const fr_type type, const int panels, int tiles, int rows) {
-    return tiles * 64 * (1 + k_asks_twice(type, panels)) + 2 * panels * rows;
+// Lines of 64 k of so many panels: the points of their 16 k-groups.
+FR_INLINE int k_lines(const fr_type type, const int panels) {
+    return fr_lines(panels * fr_k_layout_of(type).bytes / 4);
 }
 
 // The sums of one half of a superblock go into y.
 FR_INLINE void k_chain(const fr_type type, const int panels, const int rows, const k_panel *panel,
-                       const __m512i *is, const k_rows *r, int half, fr_stream *stream) {
+                       const __m512i *is, const k_rows *r, int half) {
     const int n_sums = 256 / fr_k_sub(type), mins = 64 / fr_k_sub(type);
     FR_UNROLL
     for (int p = 0; p < panels; p++) {
@@ -93,7 +89,6 @@ FR_INLINE void k_chain(const fr_type type, const int panels, const int rows, con
         }
         FR_UNROLL
         for (int c = 0; c < rows; c++) {
-            fr_ask(stream);
             const __m512i sum = is[p * rows + c];
             const __m512 f =
                 scaling_of(type) == FR_K_FLOAT ? _mm512_castsi512_ps(sum) : _mm512_cvtepi32_ps(sum);
@@ -128,6 +123,7 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
         for (int c = 0; c < cells; c++)
             is[c] = _mm512_setzero_si512();
         for (int pair = 0; pair < two; pair++) { // 64 k
+            fr_scout(&stream);
             FR_UNROLL
             for (int j = 0; j < 64 / sub; j += span) {
                 __m512i acc[FR_MOST_CELLS];
@@ -139,9 +135,10 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
                 FR_UNROLL
                 for (int i = 0; i < span * groups; i++) {
                     const int side = i % span, g = (j + side) * groups + i / span;
-                    fr_ask(&stream);
-                    if (k_asks_twice(type, panels)) fr_ask(&stream);
-                    FR_HIDE(stream.at); // or gcc keeps vectors of Q2_K on the stack
+                    fr_ask_at(&stream, k_lines(type, panels), j * groups + i, 16);
+                    // Hidden, or gcc keeps vectors of Q2_K on the stack.
+                    FR_HIDE(stream.at);
+                    if (span > 1) FR_HIDE(q);
                     __m512i w[FR_MOST_PANELS];
                     FR_UNROLL
                     for (int p = 0; p < panels; p++) {
@@ -171,7 +168,7 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
             }
             step++, j0 += 64 / sub, q += 64, start += 64 / sub;
         }
-        k_chain(type, panels, rows, panel, is, r, half, &stream);
+        k_chain(type, panels, rows, panel, is, r, half);
     }
     r->stream.at = stream.at;
 }
@@ -218,7 +215,7 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
     k_panel panel[FR_MOST_PANELS];
     const size_t group = (size_t)panels * w->panel_bytes;
     const uint8_t *ahead = from + fr_ahead_of(panels, group);
-    const int points = n_blocks * k_points(type, panels, cut.tiles, n);
+    const int points = n_blocks * cut.tiles * 4 * k_lines(type, panels);
     k_rows r = {.stream = fr_stream_over(ahead, r0 ? 0 : group, points)}; // once for all rows
     for (int b = 0; b < n_blocks; b++) {
         const size_t at = header + (size_t)b * (size_t)bytes;

@@ -15,7 +15,7 @@ typedef struct job {
     const int32_t *start; // [column][16 or 8] -offset * sums
     float *y;             // [column][16]
     __m256i *is;          // [2][WIDTH][2] scaled sums of 64 k: memory of the tile's
-    fr_stream *stream;    // points: k-groups of what is unpacked and of tiles, results of a half
+    fr_stream *stream;    // points: points_of 64 k
 } job;
 typedef void tile_fn(const job *j);
 
@@ -46,6 +46,10 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi
     }
 }
 
+FR_INLINE int bytes_of_64(const fr_type t) {
+    return fr_k_layout_of(t).bytes / 4;
+}
+
 // ---------------------------------------------------------------- tile
 // acc * sc + is, the sum of a sub-block scaled; `is` only where it is not the first.
 FR_INLINE __m256i add_scaled(const fr_type t, __m256i acc, __m256i sc, bool first,
@@ -64,7 +68,7 @@ FR_INLINE __m256i add_scaled(const fr_type t, __m256i acc, __m256i sc, bool firs
 }
 
 // Sub-block i of 64 k, whose scales and start are at sc and start: into or onto is[WIDTH][2].
-FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns, const uint8_t *lo,
+FR_INLINE void add_sub_block(const fr_type t, const int kind, const int columns, const uint8_t *lo,
                              const uint8_t *hi, const int8_t *q, int i, const __m256i (*sc)[2],
                              const int32_t *start, __m256i *is, fr_stream *stream) {
     const int groups = fr_k_sub(t) / 4, subs = 256 / fr_k_sub(t);
@@ -75,7 +79,9 @@ FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns
             fr_k_has_dmin(t) ? _mm256_setzero_si256() : broadcast(start + subs * c + i);
     FR_UNROLL
     for (int g = i * groups; g < (i + 1) * groups; g++) {
-        fr_ask(stream);
+        fr_ask_at(stream, points_of(kind, bytes_of_64(t)), g, 16);
+        FR_HIDE(stream->at); // or gcc keeps vectors of Q2_K on the stack
+        const bool flat = kind == UNPACKED;
         const __m256i w0 = flat ? load(lo + 64 * g) : codes_of(t, lo, hi, g);
         const __m256i w1 = flat ? load(lo + 64 * g + 32) : codes_of(t, lo + 32, hi + 32, g);
         dot_group(acc, columns, w0, w1, q + 4 * g, 256);
@@ -87,15 +93,13 @@ FR_INLINE void add_sub_block(const fr_type t, const bool flat, const int columns
 }
 
 // The step of the chain after 128 k, see docs/numerics.md.
-FR_INLINE void finish_group(const fr_type t, const int columns, const job *j, int group,
-                            fr_stream *stream) {
+FR_INLINE void finish_group(const fr_type t, const int columns, const job *j, int group) {
     const int subs = 256 / fr_k_sub(t), pairs = subs / 4; // of sub-blocks, in this group
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
         const __m256 dx = _mm256_broadcast_ss(j->dx + 2 * c + group);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
-            fr_ask(stream);
             const __m256i *is = j->is + 2 * c + h;
             float *y = j->y + 16 * c + 8 * h;
             __m256 sum, u;
@@ -120,9 +124,10 @@ FR_INLINE void finish_group(const fr_type t, const int columns, const job *j, in
     }
 }
 
-FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const job *j) {
+FR_INLINE void tile(const fr_type t, const int kind, const int columns, const job *j) {
     const fr_k_layout at = fr_k_layout_of(t);
     const int subs = 64 / fr_k_sub(t);
+    const bool flat = kind == UNPACKED;
     const uint8_t *lo = flat ? j->codes : j->codes + at.lo, *hi = j->codes + at.hi;
     fr_stream stream = *j->stream;
     const int8_t *q = j->q;
@@ -133,16 +138,17 @@ FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const j
     for (int group = 0; group < two; group++) {
         for (int turn = 0; turn < two; turn++) { // 64 k
             __m256i *is = j->is + 2 * WIDTH * turn;
-            add_sub_block(t, flat, columns, lo, hi, q, 0, sc, start, is, &stream);
-            add_sub_block(t, flat, columns, lo, hi, q, 1, sc, start, is, &stream);
+            if (kind == ASKING) fr_scout(&stream);
+            add_sub_block(t, kind, columns, lo, hi, q, 0, sc, start, is, &stream);
+            add_sub_block(t, kind, columns, lo, hi, q, 1, sc, start, is, &stream);
             if (subs == 4) {
-                add_sub_block(t, flat, columns, lo, hi, q, 2, sc, start, is, &stream);
-                add_sub_block(t, flat, columns, lo, hi, q, 3, sc, start, is, &stream);
+                add_sub_block(t, kind, columns, lo, hi, q, 2, sc, start, is, &stream);
+                add_sub_block(t, kind, columns, lo, hi, q, 3, sc, start, is, &stream);
             }
             lo += flat ? 1024 : at.lo_step, hi += at.hi_step;
             q += 64, sc += subs, start += subs;
         }
-        finish_group(t, columns, j, group, &stream);
+        finish_group(t, columns, j, group);
     }
     j->stream->at = stream.at;
 }
@@ -152,9 +158,10 @@ FR_INLINE void flatten(const fr_type t, uint8_t *flat, const uint8_t *block, fr_
     const fr_k_layout at = fr_k_layout_of(t);
     const uint8_t *lo = block + at.lo, *hi = block + at.hi;
     for (int turn = 0; turn < 4; turn++) {
+        fr_scout(stream);
         FR_UNROLL
         for (int g = 0; g < 16; g++) {
-            fr_ask(stream);
+            fr_ask_at(stream, unpacking_points(bytes_of_64(t)), g, 16);
             __m256i *to = (__m256i *)(flat + 64 * g);
             _mm256_store_si256(to, codes_of(t, lo, hi, g));
             _mm256_store_si256(to + 1, codes_of(t, lo + 32, hi + 32, g));
@@ -177,13 +184,13 @@ FR_INLINE int direct_columns(const fr_type t) {
 }
 
 // Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1).
-FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float *y, int ldy,
-                          const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
+FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[VNNI_KINDS][WIDTH], float *y,
+                          int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1, int c0,
+                          int n) {
     const int blocks = w->k / 256, subs = 256 / fr_k_sub(t), bytes = fr_k_layout_of(t).bytes;
-    const bool flat = n > direct_columns(t);
-    const int tiles_of_n = (n + WIDTH - 1) / WIDTH;
-    fr_stream stream =
-        fr_stream_over(NULL, (size_t)bytes, (flat ? 64 : 0) + 64 * tiles_of_n + 4 * n);
+    const int kind = kind_of(n, direct_columns(t));
+    const bool flat = kind == UNPACKED;
+    fr_stream stream = fr_stream_over(NULL, (size_t)bytes, 4 * all_points(kind, bytes_of_64(t), n));
     const size_t header = fr_k_header(t, blocks);
     const int16_t *sums = subs == 16 ? a->s16 : a->s32;
     _Alignas(64) float out[COLUMNS * 16];
@@ -213,7 +220,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
                                .y = out + 16 * c,
                                .is = is,
                                .stream = &stream};
-                tiles[flat][width - 1](&j);
+                tiles[kind][width - 1](&j);
             }
         }
         fr_avx2_store_panel(y + (size_t)c0 * (size_t)ldy + 16 * (size_t)p, ldy, out, n,

@@ -15,7 +15,7 @@ typedef struct job {
     const float *dx, *ds;        // [block][stride]
     const int32_t *start;        // [block][start_stride] -offset * (sum of x)
     float *y;                    // [column][16]
-    fr_stream *stream;           // points: k-groups of what is unpacked and of tiles, results
+    fr_stream *stream;           // points: points_of a block
 } job;
 typedef void tile_fn(const job *j);
 
@@ -30,17 +30,20 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *block, int g) {
     return t == FR_TYPE_IQ4_NL ? iq4_u8(nibbles) : nibbles;
 }
 
+FR_INLINE int bytes_of_32(const fr_type t) { // with its d, wherever that lies
+    return fr_b32_layout_of(t).bytes + (fr_b32_layout_of(t).header ? 32 : 0);
+}
+
 // ---------------------------------------------------------------- tile
 // The step of the chain after 32 k, see docs/numerics.md.
 FR_INLINE void finish_block(const fr_type t, const int columns, const job *j, const uint8_t *head,
-                            size_t cell, __m256i acc[WIDTH][2], fr_stream *stream) {
+                            size_t cell, __m256i acc[WIDTH][2]) {
     const bool mins = fr_b32_layout_of(t).mins;
     FR_UNROLL
     for (int c = 0; c < columns; c++) {
         const __m256 dx = _mm256_broadcast_ss(j->dx + cell + (size_t)c);
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
-            fr_ask(stream);
             float *y = j->y + 16 * c + 8 * h;
             const __m256 dd = _mm256_mul_ps(load_half(head + 16 * h), dx);
             __m256 sum = _mm256_fmadd_ps(dd, _mm256_cvtepi32_ps(acc[c][h]), _mm256_load_ps(y));
@@ -52,11 +55,13 @@ FR_INLINE void finish_block(const fr_type t, const int columns, const job *j, co
     }
 }
 
-FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const job *j) {
+FR_INLINE void tile(const fr_type t, const int kind, const int columns, const job *j) {
+    const bool flat = kind == UNPACKED;
     const fr_b32_layout at = fr_b32_layout_of(t);
     fr_stream stream = *j->stream;
     for (int b = 0; b < j->blocks; b++) {
         const size_t cell = (size_t)b * (size_t)j->stride;
+        if (kind == ASKING && b % 2 == 0) fr_scout(&stream);
         const uint8_t *block = j->block + (size_t)b * (size_t)at.bytes;
         const int8_t *q = j->q + 32 * cell;
         __m256i acc[WIDTH][2];
@@ -66,13 +71,13 @@ FR_INLINE void tile(const fr_type t, const bool flat, const int columns, const j
                 at.offset ? broadcast(j->start + b * j->start_stride + c) : _mm256_setzero_si256();
         FR_UNROLL
         for (int g = 0; g < 8; g++) {
-            fr_ask(&stream);
+            fr_ask_at(&stream, points_of(kind, bytes_of_32(t)), g, 8);
             const uint8_t *codes = j->codes + 512 * b + 64 * g;
             const __m256i w0 = flat ? load(codes) : codes_of(t, block, g);
             const __m256i w1 = flat ? load(codes + 32) : codes_of(t, block + 32, g);
             dot_group(acc, columns, w0, w1, q + 4 * g, 32);
         }
-        finish_block(t, columns, j, at.header ? j->head + 32 * b : block, cell, acc, &stream);
+        finish_block(t, columns, j, at.header ? j->head + 32 * b : block, cell, acc);
     }
     j->stream->at = stream.at;
 }
@@ -82,9 +87,10 @@ FR_INLINE void flatten(const fr_type t, uint8_t *flat, const uint8_t *block, int
                        fr_stream *stream) {
     const int bytes = fr_b32_layout_of(t).bytes;
     for (int b = 0; b < blocks; b++, block += bytes, flat += 512) {
+        if (b % 2 == 0) fr_scout(stream);
         FR_UNROLL
         for (int i = 0; i < 16; i++) {
-            fr_ask(stream);
+            fr_ask_at(stream, unpacking_points(bytes_of_32(t)), i, 16);
             _mm256_store_si256((__m256i *)(flat + 32 * i),
                                codes_of(t, block + 32 * (i % 2), i / 2));
         }
@@ -107,14 +113,14 @@ FR_INLINE int direct_columns(const fr_type t) {
 }
 
 // Columns [c0, c0 + n), n <= COLUMNS, for panels [p0, p1).
-FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float *y, int ldy,
-                          const fr_act *a, const fr_matrix *w, int p0, int p1, int c0, int n) {
+FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[VNNI_KINDS][WIDTH], float *y,
+                          int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1, int c0,
+                          int n) {
     const fr_b32_layout at = fr_b32_layout_of(t);
     const int blocks = w->k / 32;
-    const bool flat = n > direct_columns(t);
-    const int tiles_of_n = (n + WIDTH - 1) / WIDTH;
-    fr_stream stream =
-        fr_stream_over(NULL, (size_t)at.bytes, (flat ? 16 : 0) + 8 * tiles_of_n + 2 * n);
+    const int kind = kind_of(n, direct_columns(t));
+    const bool flat = kind == UNPACKED;
+    fr_stream stream = fr_stream_over(NULL, (size_t)at.bytes, all_points(kind, bytes_of_32(t), n));
     _Alignas(64) float out[COLUMNS * 16];
     _Alignas(64) uint8_t codes[CHUNK * 512];
     int32_t start[CHUNK * COLUMNS];
@@ -142,7 +148,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[2][WIDTH], float
                 j.ds = a->ds + cell + c;
                 j.start = start + c;
                 j.y = out + 16 * c;
-                tiles[flat][width - 1](&j);
+                tiles[kind][width - 1](&j);
             }
         }
         fr_avx2_store_panel(y + (size_t)c0 * (size_t)ldy + 16 * (size_t)p, ldy, out, n,

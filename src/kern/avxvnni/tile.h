@@ -43,32 +43,62 @@ FR_INLINE __m256i iq4_u8(__m256i nibbles) {
     return _mm256_xor_si256(iq4_values(nibbles), _mm256_set1_epi8((char)0x80));
 }
 
-// One type's kernel from a file's own `tile`, `columns_of`, `job` and `tile_fn`: a function for
-// every width, with the codes unpacked on the way (0) or before, from L1 (1; not _DIRECT).
-#define FR_VNNI_TILE(name, type, flat, columns)                                                    \
-    static void vnni_##name##_##flat##_tile_##columns(const job *j) {                              \
-        tile(type, flat, columns, j);                                                              \
+// A tile unpacks its codes and asks for all lines ahead, or for half of them because there are more tiles;
+// or the codes lie in L1, where its columns are too many to unpack for each tile.
+enum { ASKING, SHARING, UNPACKED, VNNI_KINDS };
+
+FR_INLINE int kind_of(int n, int direct_columns) {
+    return n > direct_columns ? UNPACKED : n > WIDTH ? SHARING : ASKING;
+}
+
+// Points of what is as long as `bytes`: of a tile, of what unpacks codes into L1, and of all for n
+// columns. No line is left out, and few are asked for twice.
+FR_INLINE int points_of(const int kind, const int bytes) {
+    return kind == ASKING ? fr_lines(bytes) : fr_lines(bytes / (kind == SHARING ? 2 : 4));
+}
+FR_INLINE int unpacking_points(const int bytes) {
+    return fr_lines(bytes / 2);
+}
+FR_INLINE int all_points(const int kind, const int bytes, int n) {
+    const int tiles = (n + WIDTH - 1) / WIDTH;
+    return tiles * points_of(kind, bytes) + (kind == UNPACKED ? unpacking_points(bytes) : 0);
+}
+
+// One type's kernel from a file's own `tile`, `columns_of`, `job` and `tile_fn`: a function for every
+// kind and width. Tiles of one column have no others beside them.
+#define FR_VNNI_TILE(name, type, kind, columns)                                                    \
+    static void vnni_##name##_##kind##_tile_##columns(const job *j) {                              \
+        tile(type, kind, columns, j);                                                              \
+    }
+#define FR_VNNI_TILES(name, kind)                                                                  \
+    {                                                                                              \
+        NULL, vnni_##name##_##kind##_tile_2, vnni_##name##_##kind##_tile_3,                        \
+            vnni_##name##_##kind##_tile_4                                                          \
     }
 #define FR_VNNI_KERNEL(name, type, ...)                                                            \
-    FR_VNNI_TILE(name, type, 0, 1)                                                                 \
-    FR_VNNI_TILE(name, type, 0, 2)                                                                 \
-    FR_VNNI_TILE(name, type, 0, 3)                                                                 \
-    FR_VNNI_TILE(name, type, 0, 4)                                                                 \
+    FR_VNNI_TILE(name, type, ASKING, 1)                                                            \
+    FR_VNNI_TILE(name, type, ASKING, 2)                                                            \
+    FR_VNNI_TILE(name, type, ASKING, 3)                                                            \
+    FR_VNNI_TILE(name, type, ASKING, 4)                                                            \
+    FR_VNNI_TILE(name, type, SHARING, 2)                                                           \
+    FR_VNNI_TILE(name, type, SHARING, 3)                                                           \
+    FR_VNNI_TILE(name, type, SHARING, 4)                                                           \
     void fr_matmul_##name##_avxvnni(float *y, int ldy, const fr_act *a, const fr_matrix *w,        \
                                     int p0, int p1) {                                              \
-        static tile_fn *const tiles[2][WIDTH] = {{vnni_##name##_0_tile_1, vnni_##name##_0_tile_2,  \
-                                                  vnni_##name##_0_tile_3, vnni_##name##_0_tile_4}, \
-                                                 __VA_ARGS__};                                     \
+        static tile_fn *const tiles[VNNI_KINDS][WIDTH] = {                                         \
+            {vnni_##name##_ASKING_tile_1, vnni_##name##_ASKING_tile_2,                             \
+             vnni_##name##_ASKING_tile_3, vnni_##name##_ASKING_tile_4},                            \
+            FR_VNNI_TILES(name, SHARING),                                                          \
+            __VA_ARGS__};                                                                          \
         for (int c = 0; c < a->n; c += COLUMNS)                                                    \
             columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \
                        a->n - c < COLUMNS ? a->n - c : COLUMNS);                                   \
     }
 #define FR_VNNI_MATMUL_DIRECT(name, type) FR_VNNI_KERNEL(name, type, {NULL})
 #define FR_VNNI_MATMUL(name, type)                                                                 \
-    FR_VNNI_TILE(name, type, 1, 2)                                                                 \
-    FR_VNNI_TILE(name, type, 1, 3)                                                                 \
-    FR_VNNI_TILE(name, type, 1, 4)                                                                 \
-    FR_VNNI_KERNEL(name, type,                                                                     \
-                   {NULL, vnni_##name##_1_tile_2, vnni_##name##_1_tile_3, vnni_##name##_1_tile_4})
+    FR_VNNI_TILE(name, type, UNPACKED, 2)                                                          \
+    FR_VNNI_TILE(name, type, UNPACKED, 3)                                                          \
+    FR_VNNI_TILE(name, type, UNPACKED, 4)                                                          \
+    FR_VNNI_KERNEL(name, type, FR_VNNI_TILES(name, UNPACKED))
 
 #endif

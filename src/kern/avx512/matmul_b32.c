@@ -16,7 +16,7 @@ typedef struct b32_job {
     float *y;
     int r0, ldy;
     __mmask16 lanes;  // of the last panel
-    fr_stream stream; // points: b32_lines, of every tile
+    fr_stream stream; // points: b32_lines, of tiles that ask
 } b32_job;
 
 enum { GROUPS = 8 }; // of 4 k in a block
@@ -64,7 +64,8 @@ FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, 
     }
 }
 
-FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, b32_job *job) {
+FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, const bool asks,
+                        b32_job *job) {
     const fr_b32_layout at = fr_b32_layout_of(type);
     const int cells = panels * rows, n_blocks = job->a->k / 32, n = job->a->n;
     const uint8_t *scales = job->panel;
@@ -78,7 +79,7 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, b3
     for (int c = 0; c < cells; c++)
         sum[c] = _mm512_setzero_ps();
     for (int b = 0; b < n_blocks; b++) {
-        if (b % 2 == 0) fr_scout(&stream);
+        if (asks && b % 2 == 0) fr_scout(&stream);
         _Alignas(32) int32_t start[8];
         if (at.offset) b32_starts(type, rows, start, s);
         __m512i acc[FR_MOST_CELLS];
@@ -87,7 +88,7 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, b3
             acc[c] = at.offset ? _mm512_set1_epi32(start[c % rows]) : _mm512_setzero_si512();
         FR_UNROLL
         for (int g = 0; g < GROUPS; g++) {
-            fr_ask_at(&stream, b32_lines(type, panels), g, GROUPS);
+            if (asks) fr_ask_at(&stream, b32_lines(type, panels), g, GROUPS);
             __m512i w[FR_MOST_PANELS];
             FR_UNROLL
             for (int p = 0; p < panels; p++) {
@@ -121,8 +122,9 @@ FR_INLINE void b32_tile(const fr_type type, const int panels, const int rows, b3
 }
 
 // All rows of a times panels [p, p + panels) of w.
-FR_INLINE void b32_group(const fr_type type, const int panels, b32_tile_fn *const *tiles, float *y,
-                         int ldy, const fr_act *a, const fr_matrix *w, int p) {
+FR_INLINE void b32_group(const fr_type type, const int panels, b32_tile_fn *const *tiles,
+                         b32_tile_fn *const *quiet, float *y, int ldy, const fr_act *a,
+                         const fr_matrix *w, int p) {
     const fr_rows_cut cut = fr_cut_rows(a->n);
     const uint8_t *from = w->panels + (size_t)p * w->panel_bytes;
     const size_t bytes = (size_t)panels * w->panel_bytes;
@@ -132,18 +134,21 @@ FR_INLINE void b32_group(const fr_type type, const int panels, b32_tile_fn *cons
                    .y = y + (size_t)p * FR_PANEL,
                    .ldy = ldy,
                    .lanes = fr_panel_lanes(w, p + panels - 1)};
+    const int asking = cut.tiles <= 2 ? cut.tiles : 1; // tiles, see matmul_k.c
     job.stream = fr_stream_over(from + fr_ahead_of(panels, bytes), bytes,
-                                a->k / 32 * cut.tiles * b32_lines(type, panels));
+                                a->k / 32 * asking * b32_lines(type, panels));
     for (int t = 0; t < cut.tiles; t++) {
         const int width = cut.size + (t < cut.wide);
-        tiles[width - 1](&job);
+        const int nth = width - 1;
+        (t < asking ? tiles[nth] : quiet[nth])(&job);
         job.r0 += width;
         job.y += (size_t)width * (size_t)ldy;
     }
 }
 
+enum { ONE, TWO, QUIET };
 typedef struct b32_tiles { // by rows - 1
-    b32_tile_fn *one[FR_MOST_ROWS], *two[FR_MOST_ROWS];
+    b32_tile_fn *one[FR_MOST_ROWS], *two[FR_MOST_ROWS], *quiet[FR_MOST_ROWS];
 } b32_tiles;
 
 FR_INLINE void b32_matmul(const fr_type type, const b32_tiles *tiles, float *y, int ldy,
@@ -151,30 +156,30 @@ FR_INLINE void b32_matmul(const fr_type type, const b32_tiles *tiles, float *y, 
     for (int p = p0, panels; p < p1; p += panels) {
         panels = fr_panels_at_once(a->n, p1 - p);
         if (panels == 2)
-            b32_group(type, 2, tiles->two, y, ldy, a, w, p);
+            b32_group(type, 2, tiles->two, tiles->quiet, y, ldy, a, w, p);
         else
-            b32_group(type, 1, tiles->one, y, ldy, a, w, p);
+            b32_group(type, 1, tiles->one, tiles->one, y, ldy, a, w, p);
     }
 }
 
-// fr_matmul_<name>_avx512 and its tile functions.
-#define TILE(name, type, panels, rows)                                                             \
-    static void name##_tile_##panels##_##rows(b32_job *job) {                                      \
-        b32_tile(type, panels, rows, job);                                                         \
+// fr_matmul_<name>_avx512 and its tile functions: one panel, two, and two without asking.
+#define TILE_FN(name, type, kind, panels, rows)                                                    \
+    static void name##_##kind##_tile_##rows(b32_job *job) {                                        \
+        b32_tile(type, panels, rows, kind != QUIET, job);                                          \
     }
 // clang-format off
+#define TILES(name, type, kind, panels)                                                            \
+    TILE_FN(name, type, kind, panels, 1) TILE_FN(name, type, kind, panels, 2)                      \
+    TILE_FN(name, type, kind, panels, 3) TILE_FN(name, type, kind, panels, 4)                      \
+    TILE_FN(name, type, kind, panels, 5) TILE_FN(name, type, kind, panels, 6)
+#define ALL(name, kind)                                                                            \
+    {name##_##kind##_tile_1, name##_##kind##_tile_2, name##_##kind##_tile_3,                       \
+     name##_##kind##_tile_4, name##_##kind##_tile_5, name##_##kind##_tile_6}
 #define KERNEL(name, type)                                                                         \
-    TILE(name, type, 1, 1) TILE(name, type, 1, 2) TILE(name, type, 1, 3)                           \
-    TILE(name, type, 1, 4) TILE(name, type, 1, 5) TILE(name, type, 1, 6)                           \
-    TILE(name, type, 2, 1) TILE(name, type, 2, 2) TILE(name, type, 2, 3)                           \
-    TILE(name, type, 2, 4) TILE(name, type, 2, 5) TILE(name, type, 2, 6)                           \
+    TILES(name, type, ONE, 1) TILES(name, type, TWO, 2) TILES(name, type, QUIET, 2)                \
     void fr_matmul_##name##_avx512(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, \
                                    int p1) {                                                       \
-        static const b32_tiles tiles = {                                                           \
-            {name##_tile_1_1, name##_tile_1_2, name##_tile_1_3, name##_tile_1_4, name##_tile_1_5,  \
-             name##_tile_1_6},                                                                     \
-            {name##_tile_2_1, name##_tile_2_2, name##_tile_2_3, name##_tile_2_4, name##_tile_2_5,  \
-             name##_tile_2_6}};                                                                    \
+        static const b32_tiles tiles = {ALL(name, ONE), ALL(name, TWO), ALL(name, QUIET)};         \
         b32_matmul(type, &tiles, y, ldy, a, w, p0, p1);                                            \
     }
 // clang-format on

@@ -27,7 +27,7 @@ typedef struct k_rows {
     const int32_t *start; // -offset * sums; the other types
     float *y;             // [panels][FR_CHUNK][16]
     __mmask16 begun;      // 0 at the first superblock: y counts as zero
-    fr_stream stream;     // its points: k_lines, of every tile
+    fr_stream stream;     // its points: k_lines, of tiles that ask
 } k_rows;
 
 typedef void k_tile_fn(const k_panel *panel, k_rows *r);
@@ -106,8 +106,8 @@ FR_INLINE void k_chain(const fr_type type, const int panels, const int rows, con
 }
 
 // One superblock of `panels` panels times `rows` rows.
-FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, const k_panel *panel,
-                      k_rows *r) {
+FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, const bool asks,
+                      const k_panel *panel, k_rows *r) {
     const fr_k_layout at = fr_k_layout_of(type);
     const int sub = fr_k_sub(type), groups = sub / 4, n_sums = 256 / sub, cells = panels * rows;
     // Sub-blocks side by side: few cells alone are too few chains for the latency of vpdpbusd.
@@ -123,7 +123,7 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
         for (int c = 0; c < cells; c++)
             is[c] = _mm512_setzero_si512();
         for (int pair = 0; pair < two; pair++) { // 64 k
-            fr_scout(&stream);
+            if (asks) fr_scout(&stream);
             FR_UNROLL
             for (int j = 0; j < 64 / sub; j += span) {
                 __m512i acc[FR_MOST_CELLS];
@@ -135,7 +135,7 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
                 FR_UNROLL
                 for (int i = 0; i < span * groups; i++) {
                     const int side = i % span, g = (j + side) * groups + i / span;
-                    fr_ask_at(&stream, k_lines(type, panels), j * groups + i, 16);
+                    if (asks) fr_ask_at(&stream, k_lines(type, panels), j * groups + i, 16);
                     // Hidden, or gcc keeps vectors of Q2_K on the stack.
                     FR_HIDE(stream.at);
                     if (span > 1) FR_HIDE(q);
@@ -204,8 +204,8 @@ FR_INLINE void find_starts(const fr_type type, int32_t *start, const int16_t *su
 
 // Rows [r0, r0 + n) of a times `panels` panels from w on, into y[panels][FR_CHUNK][16].
 FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *tiles,
-                       const fr_matrix *w, const uint8_t *from, const fr_act *a, int r0, int n,
-                       float *y) {
+                       k_tile_fn *const *quiet, const fr_matrix *w, const uint8_t *from,
+                       const fr_act *a, int r0, int n, float *y) {
     const int n_blocks = a->k / 256, n_sums = 256 / fr_k_sub(type),
               bytes = fr_k_layout_of(type).bytes;
     const int16_t *sums = fr_k_sub(type) == 32 ? a->s32 : a->s16;
@@ -215,8 +215,11 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
     k_panel panel[FR_MOST_PANELS];
     const size_t group = (size_t)panels * w->panel_bytes;
     const uint8_t *ahead = from + fr_ahead_of(panels, group);
-    const int points = n_blocks * cut.tiles * 4 * k_lines(type, panels);
-    k_rows r = {.stream = fr_stream_over(ahead, r0 ? 0 : group, points)}; // once for all rows
+    // Lines are asked for once for all rows: by one tile or two, or by the first of more, as there are
+    // products enough then to hide the memory.
+    const int asking = r0 ? 0 : cut.tiles <= 2 ? cut.tiles : 1;
+    const int points = n_blocks * asking * 4 * k_lines(type, panels);
+    k_rows r = {.stream = asking ? fr_stream_over(ahead, group, points) : (fr_stream){ahead, 0}};
     for (int b = 0; b < n_blocks; b++) {
         const size_t at = header + (size_t)b * (size_t)bytes;
         for (int p = 0; p < panels; p++) {
@@ -235,15 +238,17 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
         r.begun = (__mmask16)(b ? 0xffff : 0);
         for (int t = 0; t < cut.tiles; t++) {
             const int width = cut.size + (t < cut.wide);
-            tiles[width - 1](panel, &r);
+            const int nth = width - 1;
+            (t < asking ? tiles[nth] : quiet[nth])(panel, &r);
             r.q += 256 * width, r.d += 2 * width, r.sums += n_sums * width;
             r.start += n_sums * width, r.y += 16 * width;
         }
     }
 }
 
+enum { ONE, TWO, QUIET };
 typedef struct k_tiles { // by rows - 1
-    k_tile_fn *one[FR_MOST_ROWS], *two[FR_MOST_ROWS];
+    k_tile_fn *one[FR_MOST_ROWS], *two[FR_MOST_ROWS], *quiet[FR_MOST_ROWS];
 } k_tiles;
 
 FR_INLINE void k_matmul(const fr_type type, const k_tiles *tiles, float *y, int ldy,
@@ -255,9 +260,9 @@ FR_INLINE void k_matmul(const fr_type type, const k_tiles *tiles, float *y, int 
         for (int r0 = 0; r0 < a->n; r0 += FR_CHUNK) {
             const int n = a->n - r0 < FR_CHUNK ? a->n - r0 : FR_CHUNK;
             if (panels == 2)
-                k_group(type, 2, tiles->two, w, from, a, r0, n, out);
+                k_group(type, 2, tiles->two, tiles->quiet, w, from, a, r0, n, out);
             else
-                k_group(type, 1, tiles->one, w, from, a, r0, n, out);
+                k_group(type, 1, tiles->one, tiles->one, w, from, a, r0, n, out);
             for (int j = 0; j < panels; j++)
                 fr_panel_out(y + (size_t)r0 * (size_t)ldy, ldy, w, p + j, out + 16 * FR_CHUNK * j,
                              n);
@@ -265,24 +270,24 @@ FR_INLINE void k_matmul(const fr_type type, const k_tiles *tiles, float *y, int 
     }
 }
 
-// fr_matmul_<name>_avx512 and its tile functions.
-#define TILE(name, type, panels, rows)                                                             \
-    static void name##_tile_##panels##_##rows(const k_panel *panel, k_rows *r) {                   \
-        k_tile(type, panels, rows, panel, r);                                                      \
+// fr_matmul_<name>_avx512 and its tile functions: one panel, two, and two without asking.
+#define TILE_FN(name, type, kind, panels, rows)                                                    \
+    static void name##_##kind##_tile_##rows(const k_panel *panel, k_rows *r) {                     \
+        k_tile(type, panels, rows, kind != QUIET, panel, r);                                       \
     }
 // clang-format off
+#define TILES(name, type, kind, panels)                                                            \
+    TILE_FN(name, type, kind, panels, 1) TILE_FN(name, type, kind, panels, 2)                      \
+    TILE_FN(name, type, kind, panels, 3) TILE_FN(name, type, kind, panels, 4)                      \
+    TILE_FN(name, type, kind, panels, 5) TILE_FN(name, type, kind, panels, 6)
+#define ALL(name, kind)                                                                            \
+    {name##_##kind##_tile_1, name##_##kind##_tile_2, name##_##kind##_tile_3,                       \
+     name##_##kind##_tile_4, name##_##kind##_tile_5, name##_##kind##_tile_6}
 #define KERNEL(name, type)                                                                         \
-    TILE(name, type, 1, 1) TILE(name, type, 1, 2) TILE(name, type, 1, 3)                           \
-    TILE(name, type, 1, 4) TILE(name, type, 1, 5) TILE(name, type, 1, 6)                           \
-    TILE(name, type, 2, 1) TILE(name, type, 2, 2) TILE(name, type, 2, 3)                           \
-    TILE(name, type, 2, 4) TILE(name, type, 2, 5) TILE(name, type, 2, 6)                           \
+    TILES(name, type, ONE, 1) TILES(name, type, TWO, 2) TILES(name, type, QUIET, 2)                \
     void fr_matmul_##name##_avx512(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, \
                                    int p1) {                                                       \
-        static const k_tiles tiles = {                                                             \
-            {name##_tile_1_1, name##_tile_1_2, name##_tile_1_3, name##_tile_1_4, name##_tile_1_5,  \
-             name##_tile_1_6},                                                                     \
-            {name##_tile_2_1, name##_tile_2_2, name##_tile_2_3, name##_tile_2_4, name##_tile_2_5,  \
-             name##_tile_2_6}};                                                                    \
+        static const k_tiles tiles = {ALL(name, ONE), ALL(name, TWO), ALL(name, QUIET)};           \
         k_matmul(type, &tiles, y, ldy, a, w, p0, p1);                                              \
     }
 // clang-format on

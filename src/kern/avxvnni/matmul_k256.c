@@ -188,7 +188,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[VNNI_KINDS][WIDT
                           int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1, int c0,
                           int n) {
     const int blocks = w->k / 256, subs = 256 / fr_k_sub(t), bytes = fr_k_layout_of(t).bytes;
-    const int kind = kind_of(n, direct_columns(t));
+    const int kind = first_kind(n, direct_columns(t));
     const bool flat = kind == UNPACKED;
     fr_stream stream = fr_stream_over(NULL, (size_t)bytes, 4 * all_points(kind, bytes_of_64(t), n));
     const size_t header = fr_k_header(t, blocks);
@@ -220,7 +220,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[VNNI_KINDS][WIDT
                                .y = out + 16 * c,
                                .is = is,
                                .stream = &stream};
-                tiles[kind][width - 1](&j);
+                tiles[kind_at(c, kind)][width - 1](&j);
             }
         }
         fr_avx2_store_panel(y + (size_t)c0 * (size_t)ldy + 16 * (size_t)p, ldy, out, n,

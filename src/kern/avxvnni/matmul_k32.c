@@ -118,7 +118,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[VNNI_KINDS][WIDT
                           int n) {
     const fr_b32_layout at = fr_b32_layout_of(t);
     const int blocks = w->k / 32;
-    const int kind = kind_of(n, direct_columns(t));
+    const int kind = first_kind(n, direct_columns(t));
     const bool flat = kind == UNPACKED;
     fr_stream stream = fr_stream_over(NULL, (size_t)at.bytes, all_points(kind, bytes_of_32(t), n));
     _Alignas(64) float out[COLUMNS * 16];
@@ -148,7 +148,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[VNNI_KINDS][WIDT
                 j.ds = a->ds + cell + c;
                 j.start = start + c;
                 j.y = out + 16 * c;
-                tiles[kind][width - 1](&j);
+                tiles[kind_at(c, kind)][width - 1](&j);
             }
         }
         fr_avx2_store_panel(y + (size_t)c0 * (size_t)ldy + 16 * (size_t)p, ldy, out, n,

@@ -43,24 +43,30 @@ FR_INLINE __m256i iq4_u8(__m256i nibbles) {
     return _mm256_xor_si256(iq4_values(nibbles), _mm256_set1_epi8((char)0x80));
 }
 
-// A tile unpacks its codes and asks for all lines ahead, or for half of them because there are more tiles;
-// or the codes lie in L1, where its columns are too many to unpack for each tile.
-enum { ASKING, SHARING, UNPACKED, VNNI_KINDS };
+// A tile unpacks its codes and asks for all lines ahead, or for half of them as one of two tiles, or, after
+// the first of more tiles, for none; or the codes lie in L1, where its columns are too many to unpack for
+// each tile.
+enum { ASKING, SHARING, QUIET, UNPACKED, VNNI_KINDS };
 
-FR_INLINE int kind_of(int n, int direct_columns) {
-    return n > direct_columns ? UNPACKED : n > WIDTH ? SHARING : ASKING;
+// Of the first tile of n columns, and of the tile at column c.
+FR_INLINE int first_kind(int n, int direct_columns) {
+    return n > direct_columns ? UNPACKED : n > WIDTH && n <= 2 * WIDTH ? SHARING : ASKING;
+}
+FR_INLINE int kind_at(int c, int first) {
+    return c && first == ASKING ? QUIET : first;
 }
 
 // Points of what is as long as `bytes`: of a tile, of what unpacks codes into L1, and of all for n
-// columns. No line is left out, and few are asked for twice.
+// columns whose first tile is of this kind. No line is left out, and few are asked for twice.
 FR_INLINE int points_of(const int kind, const int bytes) {
+    if (kind == QUIET) return 0;
     return kind == ASKING ? fr_lines(bytes) : fr_lines(bytes / (kind == SHARING ? 2 : 4));
 }
 FR_INLINE int unpacking_points(const int bytes) {
     return fr_lines(bytes / 2);
 }
 FR_INLINE int all_points(const int kind, const int bytes, int n) {
-    const int tiles = (n + WIDTH - 1) / WIDTH;
+    const int tiles = kind == ASKING ? 1 : (n + WIDTH - 1) / WIDTH;
     return tiles * points_of(kind, bytes) + (kind == UNPACKED ? unpacking_points(bytes) : 0);
 }
 
@@ -83,12 +89,16 @@ FR_INLINE int all_points(const int kind, const int bytes, int n) {
     FR_VNNI_TILE(name, type, SHARING, 2)                                                           \
     FR_VNNI_TILE(name, type, SHARING, 3)                                                           \
     FR_VNNI_TILE(name, type, SHARING, 4)                                                           \
+    FR_VNNI_TILE(name, type, QUIET, 2)                                                             \
+    FR_VNNI_TILE(name, type, QUIET, 3)                                                             \
+    FR_VNNI_TILE(name, type, QUIET, 4)                                                             \
     void fr_matmul_##name##_avxvnni(float *y, int ldy, const fr_act *a, const fr_matrix *w,        \
                                     int p0, int p1) {                                              \
         static tile_fn *const tiles[VNNI_KINDS][WIDTH] = {                                         \
             {vnni_##name##_ASKING_tile_1, vnni_##name##_ASKING_tile_2,                             \
              vnni_##name##_ASKING_tile_3, vnni_##name##_ASKING_tile_4},                            \
             FR_VNNI_TILES(name, SHARING),                                                          \
+            FR_VNNI_TILES(name, QUIET),                                                            \
             __VA_ARGS__};                                                                          \
         for (int c = 0; c < a->n; c += COLUMNS)                                                    \
             columns_of(type, tiles, y, ldy, a, w, p0, p1, c,                                       \

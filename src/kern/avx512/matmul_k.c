@@ -136,9 +136,8 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
                 for (int i = 0; i < span * groups; i++) {
                     const int side = i % span, g = (j + side) * groups + i / span;
                     if (asks) fr_ask_at(&stream, k_lines(type, panels), j * groups + i, 16);
-                    // Hidden, or gcc keeps vectors of Q2_K on the stack.
-                    FR_HIDE(stream.at);
-                    if (span > 1) FR_HIDE(q);
+                    if (asks) FR_HIDE(stream.at); // or gcc keeps vectors of Q2_K on the stack
+                    if (asks && span > 1) FR_HIDE(q);
                     __m512i w[FR_MOST_PANELS];
                     FR_UNROLL
                     for (int p = 0; p < panels; p++) {

@@ -159,6 +159,6 @@ int main(int argc, char **argv) {
         }
     }
     if (!known) return usage();
-    printf("%d passed, %d failed, %d skipped\n", c.passed, c.failed, c.skipped);
+    if (!bench) printf("%d passed, %d failed, %d skipped\n", c.passed, c.failed, c.skipped);
     return c.failed != 0;
 }

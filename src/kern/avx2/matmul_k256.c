@@ -44,11 +44,10 @@ FR_INLINE void add_run(fr_type t, int kind, int columns, cursor *at, int odd, in
                        const __m256i from[TILE][2], __m256i is[TILE][2]) {
     const int run = run_of(t);
     __m256i acc[TILE][2];
-    if (has_starts(t)) {
-        FR_UNROLL
-        for (int c = 0; c < columns; c++)
-            acc[c][0] = acc[c][1] = broadcast(at->starts + 16 * c + 4 * r);
-    }
+    FR_UNROLL
+    for (int c = 0; c < columns; c++)
+        acc[c][0] = acc[c][1] =
+            has_starts(t) ? broadcast(at->starts + 16 * c + 4 * r) : _mm256_setzero_si256();
     FR_UNROLL
     for (int i = 0; i < run; i++) {
         const int g = r * run + i;

@@ -1,8 +1,8 @@
 // matmul_k.c — products with the K types on AMX tiles.
 //
-// group of panels -> superblock -> panel -> span of rows: the scales of a superblock are folded into its codes (fold.h)
-// and the planes multiplied with two tiles of rows; what follows the sums is computed while the
-// next span is in the tiles. Of 128 k, a panel and 16 rows Q4_K takes 64 cycles of the tiles and
+// group of panels -> superblock -> panel -> span of rows: the scales of a superblock are folded into
+// its codes (fold.h) and the planes multiplied with two tiles of rows; what follows the sums is computed
+// while the next span is in the tiles. Of 128 k, a panel and 16 rows Q4_K takes 64 cycles of the tiles and
 // 144 vector operations. Two of these go in a cycle, but while a tile product runs only one that
 // multiplies or converts: together 136 cycles, measured.
 #include "kern/amx/amx.h"

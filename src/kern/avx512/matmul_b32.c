@@ -134,19 +134,17 @@ FR_INLINE void b32_group(const fr_type type, const int panels, b32_tile_fn *cons
                    .y = y + (size_t)p * FR_PANEL,
                    .ldy = ldy,
                    .lanes = fr_panel_lanes(w, p + panels - 1)};
-    const int asking = cut.tiles <= 2 ? cut.tiles : 1; // tiles, see matmul_k.c
     job.stream = fr_stream_over(from + fr_ahead_of(panels, bytes), bytes,
-                                a->k / 32 * asking * b32_lines(type, panels));
+                                a->k / 32 * cut.asking * b32_lines(type, panels));
     for (int t = 0; t < cut.tiles; t++) {
         const int width = cut.size + (t < cut.wide);
         const int nth = width - 1;
-        (t < asking ? tiles[nth] : quiet[nth])(&job);
+        (t < cut.asking ? tiles[nth] : quiet[nth])(&job);
         job.r0 += width;
         job.y += (size_t)width * (size_t)ldy;
     }
 }
 
-enum { ONE, TWO, QUIET };
 typedef struct b32_tiles { // by rows - 1
     b32_tile_fn *one[FR_MOST_ROWS], *two[FR_MOST_ROWS], *quiet[FR_MOST_ROWS];
 } b32_tiles;
@@ -168,18 +166,13 @@ FR_INLINE void b32_matmul(const fr_type type, const b32_tiles *tiles, float *y, 
         b32_tile(type, panels, rows, kind != QUIET, job);                                          \
     }
 // clang-format off
-#define TILES(name, type, kind, panels)                                                            \
-    TILE_FN(name, type, kind, panels, 1) TILE_FN(name, type, kind, panels, 2)                      \
-    TILE_FN(name, type, kind, panels, 3) TILE_FN(name, type, kind, panels, 4)                      \
-    TILE_FN(name, type, kind, panels, 5) TILE_FN(name, type, kind, panels, 6)
-#define ALL(name, kind)                                                                            \
-    {name##_##kind##_tile_1, name##_##kind##_tile_2, name##_##kind##_tile_3,                       \
-     name##_##kind##_tile_4, name##_##kind##_tile_5, name##_##kind##_tile_6}
 #define KERNEL(name, type)                                                                         \
-    TILES(name, type, ONE, 1) TILES(name, type, TWO, 2) TILES(name, type, QUIET, 2)                \
+    FR_TILES(name, type, ONE, 1) FR_TILES(name, type, TWO, 2)                                      \
+    FR_TILES(name, type, QUIET, 2)                                                                 \
     void fr_matmul_##name##_avx512(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, \
                                    int p1) {                                                       \
-        static const b32_tiles tiles = {ALL(name, ONE), ALL(name, TWO), ALL(name, QUIET)};         \
+        static const b32_tiles tiles = {                                                           \
+            FR_TILES_OF(name, ONE), FR_TILES_OF(name, TWO), FR_TILES_OF(name, QUIET)};             \
         b32_matmul(type, &tiles, y, ldy, a, w, p0, p1);                                            \
     }
 // clang-format on

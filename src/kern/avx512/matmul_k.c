@@ -214,9 +214,7 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
     k_panel panel[FR_MOST_PANELS];
     const size_t group = (size_t)panels * w->panel_bytes;
     const uint8_t *ahead = from + fr_ahead_of(panels, group);
-    // Lines are asked for once for all rows: by one tile or two, or by the first of more, as there are
-    // products enough then to hide the memory.
-    const int asking = r0 ? 0 : cut.tiles <= 2 ? cut.tiles : 1;
+    const int asking = r0 ? 0 : cut.asking; // once for all rows
     const int points = n_blocks * asking * 4 * k_lines(type, panels);
     k_rows r = {.stream = asking ? fr_stream_over(ahead, group, points) : (fr_stream){ahead, 0}};
     for (int b = 0; b < n_blocks; b++) {
@@ -245,7 +243,6 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
     }
 }
 
-enum { ONE, TWO, QUIET };
 typedef struct k_tiles { // by rows - 1
     k_tile_fn *one[FR_MOST_ROWS], *two[FR_MOST_ROWS], *quiet[FR_MOST_ROWS];
 } k_tiles;
@@ -275,18 +272,13 @@ FR_INLINE void k_matmul(const fr_type type, const k_tiles *tiles, float *y, int 
         k_tile(type, panels, rows, kind != QUIET, panel, r);                                       \
     }
 // clang-format off
-#define TILES(name, type, kind, panels)                                                            \
-    TILE_FN(name, type, kind, panels, 1) TILE_FN(name, type, kind, panels, 2)                      \
-    TILE_FN(name, type, kind, panels, 3) TILE_FN(name, type, kind, panels, 4)                      \
-    TILE_FN(name, type, kind, panels, 5) TILE_FN(name, type, kind, panels, 6)
-#define ALL(name, kind)                                                                            \
-    {name##_##kind##_tile_1, name##_##kind##_tile_2, name##_##kind##_tile_3,                       \
-     name##_##kind##_tile_4, name##_##kind##_tile_5, name##_##kind##_tile_6}
 #define KERNEL(name, type)                                                                         \
-    TILES(name, type, ONE, 1) TILES(name, type, TWO, 2) TILES(name, type, QUIET, 2)                \
+    FR_TILES(name, type, ONE, 1) FR_TILES(name, type, TWO, 2)                                      \
+    FR_TILES(name, type, QUIET, 2)                                                                 \
     void fr_matmul_##name##_avx512(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, \
                                    int p1) {                                                       \
-        static const k_tiles tiles = {ALL(name, ONE), ALL(name, TWO), ALL(name, QUIET)};           \
+        static const k_tiles tiles = {                                                             \
+            FR_TILES_OF(name, ONE), FR_TILES_OF(name, TWO), FR_TILES_OF(name, QUIET)};             \
         k_matmul(type, &tiles, y, ldy, a, w, p0, p1);                                              \
     }
 // clang-format on

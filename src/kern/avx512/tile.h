@@ -26,12 +26,27 @@ FR_INLINE int fr_panels_at_once(int n, int left) {
 // n rows as tiles: `wide` of size + 1 rows, the others of `size`.
 typedef struct fr_rows_cut {
     int tiles, size, wide;
+    int asking; // of two panels: tiles, from the first on, that ask for the lines ahead. The first of
+                // three and more alone does: there are products enough then to hide the memory
 } fr_rows_cut;
 
 FR_INLINE fr_rows_cut fr_cut_rows(int n) {
     const int tiles = (n + FR_MOST_ROWS - 1) / FR_MOST_ROWS;
-    return (fr_rows_cut){tiles, n / tiles, n % tiles};
+    return (fr_rows_cut){tiles, n / tiles, n % tiles, tiles <= 2 ? tiles : 1};
 }
+
+// Kinds of tiles: of one panel, of two, and of two that do not ask for lines. FR_TILES makes those of a
+// file's own TILE_FN by rows, FR_TILES_OF lists them.
+enum { ONE, TWO, QUIET };
+// clang-format off
+#define FR_TILES(name, type, kind, panels)                                                         \
+    TILE_FN(name, type, kind, panels, 1) TILE_FN(name, type, kind, panels, 2)                      \
+    TILE_FN(name, type, kind, panels, 3) TILE_FN(name, type, kind, panels, 4)                      \
+    TILE_FN(name, type, kind, panels, 5) TILE_FN(name, type, kind, panels, 6)
+#define FR_TILES_OF(name, kind)                                                                    \
+    {name##_##kind##_tile_1, name##_##kind##_tile_2, name##_##kind##_tile_3,                       \
+     name##_##kind##_tile_4, name##_##kind##_tile_5, name##_##kind##_tile_6}
+// clang-format on
 
 // How far ahead to prefetch while a group of panels of `bytes` is multiplied. A single panel is one
 // stream. Several are read side by side, so the whole next group is fetched before it begins, in

@@ -79,7 +79,7 @@ static bool spin_while(atomic_uint *word, unsigned old, double seconds) {
             relax();
         }
         if (seconds <= 0) return false;
-        double now = fr_seconds();
+        double now = fr_system_seconds();
         if (!end) end = now + seconds;
         if (now >= end) return false;
     }
@@ -95,10 +95,10 @@ void fr_pool_barrier(fr_pool *pool) {
         return;
     }
     if (spin_while(&pool->barrier, old, pool->spin_seconds)) return;
-    const double start = fr_seconds();
+    const double start = fr_system_seconds();
     while (atomic_load_explicit(&pool->barrier, memory_order_acquire) == old)
         sched_yield();
-    atomic_fetch_add_explicit(&pool->lost, (uint64_t)(1e9 * (fr_seconds() - start)),
+    atomic_fetch_add_explicit(&pool->lost, (uint64_t)(1e9 * (fr_system_seconds() - start)),
                               memory_order_relaxed);
 }
 
@@ -214,7 +214,7 @@ bool fr_pool_is_sound(const fr_pool *pool) {
 bool fr_pool_adapt(fr_pool *pool, bool on) {
     pthread_mutex_lock(&pool->run_lock);
     const bool was = pool->adapt.on;
-    pool->adapt = (adapting){.on = on, .pause = PAUSE_LEAST, .since = fr_seconds()};
+    pool->adapt = (adapting){.on = on, .pause = PAUSE_LEAST, .since = fr_system_seconds()};
     pool->adapt.lost_before = atomic_load_explicit(&pool->lost, memory_order_relaxed);
     pool->n_active = pool->n_threads;
     pthread_mutex_unlock(&pool->run_lock);
@@ -227,11 +227,11 @@ void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg) {
     unsigned mode = fr_float_mode_set();
     pool->fn = fn;
     pool->arg = arg;
-    const double start = fr_seconds();
+    const double start = fr_system_seconds();
     if (pool->n_active > 1) wake_workers(pool);
     fn(arg, 0, pool->n_active);
     fr_pool_barrier(pool);
-    if (pool->adapt.on) adapt(pool, start, fr_seconds());
+    if (pool->adapt.on) adapt(pool, start, fr_system_seconds());
     fr_float_mode_restore(mode);
     assert(fr_pool_is_sound(pool));
     pthread_mutex_unlock(&pool->run_lock);

@@ -259,6 +259,7 @@ void fr_forward_run(fr_forward *f, const fr_pass *pass) {
     assert(f->n_logits <= f->limits.max_logits);
     if (f->phase_seconds) f->marked = fr_seconds();
     fr_pool_run(f->m->pool, run_thread, f);
+    fr_clock_pass(pass->n_rows, f->m->config.n_layer);
     f->pass = NULL; // the caller's
     assert(fr_forward_is_sound(f));
 }

@@ -1,4 +1,4 @@
-"""Exact speculative decoding of GGUF models on CPUs: several tokens a pass, the same bytes.
+"""Exact speculative decoding of GGUF models on CPUs: several tokens per pass, the same bytes.
 
     import forerun
 
@@ -6,8 +6,9 @@
         for piece in session.stream_chat("Name three rivers."):
             print(piece, end="", flush=True)
 
-An `Engine` is a model; a `Session` is one conversation's context on it; a `Group` has sessions share
-passes. Errors are exceptions below `Error`, with one sentence each. All C calls release the GIL.
+An `Engine` is a model. A `Session` is the context of one conversation on it. A `Group` makes
+sessions share passes. Errors are subclasses of `Error` with one sentence each. All C calls release
+the GIL.
 """
 
 from ._header import VERSION as __version__
@@ -35,7 +36,7 @@ from .text import Encoded, Message, Messages, Text, TextInfo, chat_templates, fi
 
 
 def library_version() -> str:
-    """The version of the library that runs; that of the package is ``__version__``."""
+    """The version of the C library in use; ``__version__`` is the version of the package."""
     return _text_of(_lib.fr_version())
 
 

@@ -1,4 +1,4 @@
-"""When C objects are used and freed: by one thread at a time, and after all that stand on them."""
+"""Use and release of C objects: by one thread at a time, and released after their dependents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Turn:
-    """A lock around C calls that one thread at a time may make, and none from within a callback.
+    """A lock around C calls that only one thread at a time may make, and no callback.
 
-    Threads wait for one another. What a callback, or the garbage collector while a callback runs,
-    wants to end or close is done when the call is over.
+    Threads wait for one another. If a callback, or the garbage collector during a callback, ends or
+    closes something, this is done when the call is over.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Turn:
                 self._inside = False
 
     def _settle(self) -> None:
-        """Does what is to be done later, unless somebody has the turn, who then does it."""
+        """Runs the deferred actions, unless another thread has the turn and will run them."""
         while self._later and self._lock.acquire(blocking=False):
             try:
                 if self._inside:  # this thread, in a callback
@@ -66,21 +66,21 @@ class Turn:
                 self._lock.release()
 
     def when_free(self, action: Callable[[], None]) -> None:
-        """Does it now or, where a call is at work, when that is over. It does not wait, so that the
-        garbage collector may come to it with any lock held."""
+        """Runs the action now, or when the current call is over. It does not wait, so the garbage
+        collector may call it with any lock held."""
         self._later.append(action)
         self._settle()
 
     def wait(self) -> None:
-        """Until no other thread's call is at work."""
+        """Waits until no call of another thread runs."""
         with self._lock:
             pass
 
 
 class Resource:
-    """A C object. It is freed when it is closed and nobody holds it any more, so before `parents`.
+    """A C object. It is freed once it is closed and has no holders, and so before its `parents`.
 
-    That does not depend on the order in which the garbage collector finds Python's objects.
+    This does not depend on the order in which the garbage collector finds Python's objects.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Resource:
         parents: tuple[Resource, ...] = (),
         when: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
-        """The parents are held already, by the caller; `when` runs what frees."""
+        """The caller already holds the parents; `when` runs the function that frees."""
         self._what = what
         self._pointer = pointer
         self._free = free
@@ -106,7 +106,7 @@ class Resource:
         return self._closed
 
     def hold(self) -> Any:
-        """The pointer, until `let_go`. ClosedError."""
+        """Returns the pointer, valid until `let_go`. Raises ClosedError."""
         with self._guard:
             if self._closed:
                 raise ClosedError(f"{self._what}: is closed")
@@ -122,7 +122,7 @@ class Resource:
 
     @contextmanager
     def held(self) -> Iterator[Any]:
-        """The pointer, for a block. ClosedError."""
+        """The pointer, for a ``with`` block. Raises ClosedError."""
         pointer = self.hold()
         try:
             yield pointer
@@ -130,7 +130,7 @@ class Resource:
             self.let_go()
 
     def close(self) -> None:
-        """Nobody can hold it from now on; any number of times."""
+        """From now on `hold` raises ClosedError. May be called more than once."""
         with self._guard:
             last = not self._closed and not self._holders
             self._closed = True
@@ -150,7 +150,7 @@ class Resource:
 
 
 class Closing:
-    """What a `with` block closes at its end."""
+    """An object that a ``with`` block closes at its end."""
 
     def close(self) -> None:
         raise NotImplementedError
@@ -162,18 +162,18 @@ class Closing:
         self.close()
 
     def __copy__(self) -> Self:
-        # Two would own one thing, and the first to go would close it.
+        # Two objects would own one pointer, and the first one freed would close it.
         raise TypeError(f"{type(self).__name__}: cannot be copied")
 
 
 class ClosingInTurn(Closing):
-    """Closes when no call is at work, and where nobody has it any more."""
+    """Closes when no call runs, and when the last reference is gone."""
 
     _resource: Resource
     _turn: Turn
 
     def close(self) -> None:
-        """Ends what is generated with it and frees it; any number of times."""
+        """Ends its generations and frees it. May be called more than once."""
         self._close_when_free()
         self._turn.wait()
 

@@ -43,19 +43,20 @@ def sized_text(chars: Any, n: int) -> str:
 
 
 def exception(error: Any) -> errors.Error:
-    """The exception that an fr_error stands for."""
+    """The exception for an fr_error."""
     return _EXCEPTIONS.get(error.code, errors.Error)(text_of(error.text))
 
 
 def call(function: Any, *arguments: Any) -> None:
-    """Calls a function that gives an fr_status and takes an fr_error last; raises what it says."""
+    """Calls a function that returns fr_status and takes fr_error * last; raises its error."""
     error = ffi.new("fr_error *")
     if function(*arguments, error) != lib.FR_OK:
         raise exception(error)
 
 
 def keep_failure(kind: Any, error: BaseException, trace: Any) -> None:
-    """Tells the listener of a callback, its `user`, what was raised outside of the `try`, as Ctrl-C may be."""
+    """Stores an exception that was raised outside of the `try` of a callback, such as Ctrl-C, in
+    its `user`."""
     if trace and "user" in trace.tb_frame.f_locals:
         ffi.from_handle(trace.tb_frame.f_locals["user"]).failure = error
 
@@ -68,7 +69,7 @@ def c_path(path: str | os.PathLike[str]) -> Any:
 
 
 def c_bytes(text: str) -> bytes:
-    """UTF-8, which has no surrogates."""
+    """Text as UTF-8. Raises ArgumentError for surrogates."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -85,7 +86,7 @@ def c_text(text: str | None) -> Any:
 
 
 def c_strings(texts: Sequence[str]) -> tuple[Any, list[Any]]:
-    """A NULL-terminated list (NULL where it would be empty), and the memory behind it."""
+    """A NULL-terminated list (NULL if it is empty), and the memory that it points to."""
     if not texts:
         return ffi.NULL, []
     kept = [c_text(text) for text in texts]
@@ -93,7 +94,7 @@ def c_strings(texts: Sequence[str]) -> tuple[Any, list[Any]]:
 
 
 def c_id(what: str, token: int) -> int:
-    """A token id that fits into C's type; whether there is such a token is not asked."""
+    """A token id that fits int32_t; whether the vocabulary has it is not checked."""
     if not -(2**31) <= token < 2**31:
         raise errors.ArgumentError(f"{what}: expected a token id of 32 bits, found {token}")
     return token
@@ -108,7 +109,7 @@ def c_ids(what: str, ids: Sequence[int]) -> Any:
 
 
 def c_struct(name: str, /, **members: Any) -> Any:
-    """A struct of the kind that the caller fills: its size is set, the rest 0 but for `members`."""
+    """A struct that the caller fills: `size` is set, and all else is 0 except `members`."""
     try:
         struct = ffi.new(f"{name} *", members)
     except OverflowError as error:

@@ -1,4 +1,4 @@
-"""Progress callbacks: what they raise is raised to who called."""
+"""Progress callbacks. Their exceptions are raised by the call that they were passed to."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from ._native import ffi, keep_failure, text_of
 
 Progress = Callable[[str, int, int], object]
-"""Called with what is done, how much of it, and of how much; ``False`` stops the work.
+"""Called with the name of the work, the units done and their total; ``False`` stops the work.
 
-Loading counts bytes, measuring counts passes. A stop raises `Interrupted`, and what the callback
-raises comes out of the call that it was given to.
+A unit is a byte while a model loads and a pass while passes are measured. A stop raises
+`Interrupted`. An exception of the callback is raised by the call that it was passed to.
 """
 
 
@@ -32,7 +32,7 @@ def _tell(user: Any, what: Any, done: int, total: int) -> bool:
 
 
 def call_with_progress(function: Callable[[Any, Any], None], progress: Progress | None) -> None:
-    """function(callback, user); Ctrl-C is noticed even where nobody listens."""
+    """Calls function(callback, user). Ctrl-C is noticed even without a progress callback."""
     listener = _Listener(progress)
     user = ffi.new_handle(listener)
     try:

@@ -1,4 +1,4 @@
-"""A model, open."""
+"""An open model."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """What an engine is."""
+    """Facts about an engine."""
 
     name: str
     architecture: str
     isa: str
     """The instruction set of its kernels."""
     quantization: str
-    """As the file calls itself ("Q4_K_M"), or the type of most of its bytes."""
+    """From the file ("Q4_K_M"), else the type of most of its bytes."""
     threads: int
     n_layer: int
     n_vocab: int
     n_ctx_train: int
-    """Tokens of the model's own context."""
+    """Size of the model's own context in tokens."""
     n_embd: int
     parameters: int
     file_bytes: int
-    """Of all files of a split model."""
+    """Total of all files of a split model."""
     weights_bytes: int
-    """Read by one pass with logits on every row."""
+    """Bytes that one pass reads when every row has logits."""
     macs_per_row: int
-    """Multiplications with addition."""
+    """Multiply-accumulate operations."""
     load_seconds: float
 
 
 def profile_folder() -> str | None:
-    """Where the command line keeps profiles: forerun/ below $XDG_CACHE_HOME or ~/.cache."""
+    """The command line's folder of profiles: forerun/ below $XDG_CACHE_HOME or ~/.cache."""
     base, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
-    if base.startswith("/"):  # the specification has relative ones ignored
+    if base.startswith("/"):  # the specification says to ignore relative paths
         return os.path.join(base, "forerun")
     return os.path.join(home, ".cache", "forerun") if home else None
 
 
 class Engine(Closing):
-    """A model: weights, tokenizer and chat template, which many sessions and threads read.
+    """A model: weights, tokenizer and chat template, shared by many sessions and threads.
 
         with forerun.Engine("models/smollm2-135m.gguf") as engine, engine.session() as session:
             print(session.chat("Name three rivers.").text)
 
-    Who drafts by default is what ``forerun run`` has by default, ``"auto"``: the drafter that is
-    predicted to be fastest here. That is what ``forerun tune`` found on this machine, or a pack for
-    this model that lies in packs/ beside it, in ../packs or ../share/forerun/packs of the Python
-    program's folder, where ``make install`` puts them, or in
-    ~/.local/share/forerun/packs ($XDG_DATA_HOME); where nothing is known it is
-    prompt lookup, which costs nothing. Whoever drafts, the text is the same, byte for byte.
+    The default drafter is that of ``forerun run``, ``"auto"``: the drafter with the highest
+    predicted speed on this machine. It is the one that ``forerun tune`` found on this machine, or a
+    pack for this model, or else prompt lookup, which costs nothing. Packs are searched for in
+    packs/ beside the model, in ../packs and ../share/forerun/packs of the Python program's folder,
+    where ``make install`` puts them, and in ~/.local/share/forerun/packs ($XDG_DATA_HOME). The text
+    is the same with every drafter, byte for byte.
     """
 
     def __init__(
@@ -82,31 +82,32 @@ class Engine(Closing):
     ) -> None:
         """Loads a model.
 
-        model: a file, a folder with one in it, or a name (see `find_model`).
-        threads: 0: the physical cores that this process may use.
-        isa: "auto", "scalar", "avx2", "avx-vnni", "avx512", "amx"; every one gives the same bytes.
-        low_memory: leave the weights in the mapped file: little memory of its own, slower, the same
-            bytes.
-        drafter: who drafts in its sessions, where these do not say: "auto", "none", "prompt-lookup",
-            "eagle" (a pack that is found), "eagle:PACK.gguf", several joined with "+".
-        kv_type: how its sessions keep keys and values: "f16", "q8_0" (half the memory), "f16+q8_0".
-        chat_template: Jinja, in the place of the model's; short ones are in `chat_templates`.
-        profile: what passes cost on this machine, which is how trees are sized. It is read or, once
-            for each model and machine, measured (seconds) before the first session that drafts or the
-            first group; generations of other threads wait for that. True: kept
-            where the command line keeps it; a path: kept in that folder; False: not taken, so that
-            trees are sized by a guess that is corrected as passes are seen.
-        progress: told of loading (bytes) and measuring (passes).
+        model: a file, a folder that holds one, or a name (see `find_model`).
+        threads: number of compute threads; 0: the physical cores that this process may use.
+        isa: "auto", "scalar", "avx2", "avx-vnni", "avx512", "amx"; all give the same bytes.
+        low_memory: leave the weights in the mapped file: less memory, slower, the same bytes.
+        drafter: default drafter of its sessions: "auto", "none", "prompt-lookup", "eagle" (a pack
+            that is found), "eagle:PACK.gguf", several joined with "+".
+        kv_type: default type of the KV cache of its sessions: "f16", "q8_0" (half the memory),
+            "f16+q8_0" (keys, values).
+        chat_template: Jinja source to use instead of the model's template; `chat_templates` has
+            short ones.
+        profile: the cost of passes on this machine, by which trees are sized. It is read, or
+            measured once for each model and machine, which takes seconds. This happens before the
+            first session that drafts, or the first group; generations of other threads wait. True:
+            stored in the folder of the command line; a path: stored in that folder; False: not
+            used, so that trees are sized by an assumed cost, which is corrected as passes run.
+        progress: called during loading (bytes) and measuring (passes).
 
-        FileError, DataError, UnsupportedError, ArgumentError, OutOfMemoryError; Interrupted, or what
-        ``progress`` raised.
+        Raises FileError, DataError, UnsupportedError, ArgumentError or OutOfMemoryError;
+        Interrupted, or the exception of ``progress``.
         """
         self.drafter = drafter
-        """Who drafts in its sessions, where these do not say."""
+        """The default drafter of its sessions."""
         self.kv_type = kv_type
-        """How its sessions keep keys and values, where these do not say."""
+        """The default type of the KV cache of its sessions."""
         self.profile_note: str | None = None
-        """What was wrong with an old profile, or why a new one could not be kept."""
+        """What was wrong with an old profile, or why a new one could not be written; else None."""
         self._opening = threading.RLock()
         self._users: weakref.WeakSet[Session | Group] = weakref.WeakSet()
         self._profile, self._progress = profile, progress
@@ -135,7 +136,7 @@ class Engine(Closing):
 
     @property
     def info(self) -> EngineInfo:
-        """What it is: sizes, threads, instruction set."""
+        """Sizes, threads, instruction set and other facts."""
         with self._resource.held() as pointer:
             info = lib.fr_engine_describe(pointer)[0]
             members = {name: getattr(info, name) for name in EngineInfo.__dataclass_fields__}
@@ -145,17 +146,18 @@ class Engine(Closing):
 
     @property
     def text(self) -> Text:
-        """Its tokenizer and chat template; lives as long as the engine."""
+        """Its tokenizer and chat template, valid until the engine is closed."""
         return self._text
 
     def take_profile(
         self, folder: str | os.PathLike[str] | None, progress: Progress | None = None
     ) -> str | None:
-        """Takes the profile now: from a folder, or measured, and kept there (None: kept nowhere).
+        """Reads the profile from a folder, or measures it and writes it there (None: not written).
 
-        Takes seconds where it is measured. Gives what was wrong with an old profile, or why the new
-        one could not be kept. An engine has one profile: later calls do nothing. Interrupted,
-        ArgumentError, OutOfMemoryError.
+        Measuring takes seconds. Returns what was wrong with an old profile, or why the new one
+        could not be written. An engine has one profile, which later calls do not measure again;
+        with another folder they also write it there. Raises Interrupted, ArgumentError or
+        OutOfMemoryError.
         """
         note = ffi.new("fr_error *")
         where = c_path(folder) if folder is not None else ffi.NULL
@@ -173,19 +175,19 @@ class Engine(Closing):
     def session(self, **options: Unpack[SessionOptions]) -> Session:
         """Opens a session that has passes of its own.
 
-        ArgumentError, FileError, DataError, UnsupportedError: what is wrong with an option or with
-        the drafter's file; OutOfMemoryError.
+        Raises ArgumentError, FileError, DataError or UnsupportedError if an option or the file of
+        the drafter is wrong, or OutOfMemoryError.
         """
         return Session(self, **options)
 
     def group(self, *, n_ctx: int | None = None, prompt_share: float = 0) -> Group:
-        """Opens a group, whose sessions share passes. See `Group`."""
+        """Opens a group of sessions that share passes. See `Group`."""
         return Group(self, n_ctx=n_ctx, prompt_share=prompt_share)
 
     def close(self) -> None:
-        """Closes its sessions and groups and frees it; any number of times.
+        """Closes its sessions and groups and frees it. May be called more than once.
 
-        A generation at work in another thread is cancelled and waited for.
+        A generation that runs in another thread is cancelled first; the call waits for its end.
         """
         for user in list(self._users):
             user.close()

@@ -1,4 +1,5 @@
-"""Exceptions: each carries the library's own sentence of what is wrong, where, and what was expected."""
+"""Exceptions, each with the sentence of the library: what is wrong, where, and what was
+expected."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """The request is wrong: an option, a number, a name, a token id."""
+    """An argument is wrong: an option, a number, a name, a token id."""
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Memory is missing."""
+    """Memory cannot be allocated."""
 
 
 class FileError(Error, OSError):
@@ -20,19 +21,19 @@ class FileError(Error, OSError):
 
 
 class DataError(Error, ValueError):
-    """A file's content is broken, or the model's logits are not finite."""
+    """The content of a file is damaged, or the model's logits are not finite."""
 
 
 class UnsupportedError(Error):
-    """Well-formed, but not something that this build, this CPU or this model can do."""
+    """Well-formed, but this build, this CPU or this model does not support it."""
 
 
 class ContextError(Error, ValueError):
-    """It does not fit the context."""
+    """The text does not fit the context."""
 
 
 class Interrupted(Error):
-    """A progress callback asked to stop."""
+    """A progress callback returned False."""
 
 
 class ClosedError(Error, ValueError):

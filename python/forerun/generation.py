@@ -1,4 +1,4 @@
-"""One generation: what is asked for, and its pieces as they come."""
+"""One generation: its request, and its pieces as they are generated."""
 
 from __future__ import annotations
 
@@ -24,44 +24,47 @@ MAX_TOKENS = 256
 
 
 class RequestOptions(TypedDict, total=False):
-    """What a generation is asked for. All are keywords, and may be left out."""
+    """Options of a generation. All are optional keywords."""
 
     max_tokens: int | None
-    """At most so many tokens; 256 where it is left out, as ``forerun run`` has it. None: until an
-    end token or the context's end."""
+    """Maximum number of tokens. Default: 256, as in ``forerun run``. None: until an end token or
+    the end of the context."""
     sampling: Sampling
-    """Greedy where it is left out."""
+    """Default: greedy."""
     stop: Sequence[str]
-    """Texts before which the answer ends; one text may stand alone. They may name control tokens,
-    as "<|im_start|>", though these are no text."""
+    """Texts before which the answer ends, or one such text. They may contain spellings of control
+    tokens ("<|im_start|>"), although these are not part of the answer."""
     stop_tokens: Sequence[int]
-    """Tokens with which the answer ends; one that is text is a part of it."""
+    """Tokens that end the answer. The bytes of such a token are part of the answer, unless it is a
+    control token or an end token."""
     ignore_eos: bool
-    """Draw no end token."""
+    """Never draw an end token."""
     control: bool
-    """Control tokens that are written in a text prompt or in messages count. Not for text from
+    """Parse spellings of control tokens in a text prompt or in messages. Not for text from
     outside."""
     logprobs: bool
-    """`Result.logprobs` is wanted: of the model's own probabilities."""
+    """Fill `Result.logprobs`, by the model's own probabilities."""
     prompt_logprobs: bool
-    """`Result.prompt_logprobs` is wanted; the prompt is then read whole."""
+    """Fill `Result.prompt_logprobs`; the whole prompt is then evaluated."""
     drawn_logprobs: bool
-    """`Result.logprobs` are of what is drawn from: after penalties, bias and sampling."""
+    """`Result.logprobs` describe the distribution after penalties, bias and sampling."""
     top_logprobs: int
-    """So many of the likeliest tokens in both, at most 20."""
+    """Number of the likeliest tokens to list in both, at most 20."""
     prediction: Prompt
-    """What the answer is expected to be. It never changes the answer; no drafter reads it yet."""
+    """Text that the answer is expected to contain. It never changes the answer; no drafter reads
+    it."""
     shown: Sequence[int]
-    """Control tokens that are part of the text as they are written; others are not."""
+    """Control tokens whose spelling is part of the text; all others are left out."""
     on_piece: Callable[[Piece], object]
-    """Called with every piece, by whichever thread takes the step; ``False`` ends the answer behind
-    that piece, which then is "interrupted". What it raises comes out of the call that generates.
-    Sessions of the same group may not be used in it, but `Session.cancel` may."""
+    """Called with every piece, by the thread that runs the step. Returning ``False`` ends the
+    answer after that piece; its finish is then "interrupted". An exception of the callback is
+    raised by the call that generates. The callback must not use sessions of the same group, except
+    `Session.cancel`."""
 
 
 class _Listener:
-    """Hears the pieces of one generation. It knows nothing of the Stream, so that neither keeps the
-    other alive."""
+    """Receives the pieces of one generation. It has no reference to the Stream, so that neither
+    keeps the other alive."""
 
     def __init__(self, on_piece: Callable[[Piece], object] | None, keeps: bool) -> None:
         self.on_piece = on_piece
@@ -91,7 +94,7 @@ def _hear(user: Any, piece: Any) -> bool:
 
 
 class _Request:
-    """The fr_request, and the memory that it points at."""
+    """The fr_request, and the memory that it points to."""
 
     def __init__(self, ids: Sequence[int], options: RequestOptions, session: Session, keeps: bool):
         unknown = set(options) - RequestOptions.__optional_keys__
@@ -135,30 +138,30 @@ class _Request:
 
 
 def prompt_ids(text: Text, prompt: Prompt, options: RequestOptions) -> Sequence[int]:
-    """The tokens of a prompt, which may be tokens already."""
+    """The token ids of a prompt, which is a text or already token ids."""
     if not isinstance(prompt, str):
         return prompt
     return text.tokenize(prompt, control=options.get("control", False))
 
 
 class Stream(Closing, Iterator[Piece]):
-    """The pieces of an answer as they come, each a `str`; together they are the answer's text.
+    """The pieces of an answer as they are generated, each a `str`; together they are its text.
 
-    Any thread may take pieces; in a group each step serves all its sessions. A stream that is left
-    before its end is ended where it is by `close`, at the end of a ``with`` block, or when nothing
-    refers to it any more. Until then its session can begin nothing else.
+    Any thread may take pieces. In a group, each step serves all its sessions. A stream that is left
+    before its end ends its answer there: by `close`, at the end of a ``with`` block, or when the
+    last reference to it is gone. Until then its session cannot begin another generation.
     """
 
     def __init__(self, session: Session, ids: Sequence[int], options: RequestOptions, keeps: bool):
-        """Made by `Session.stream` and `Session.stream_chat`. Alone, a session reads the prompt here;
-        in a group the steps do."""
+        """Called by `Session.stream` and `Session.stream_chat`. A session outside of a group reads
+        the prompt here; in a group the steps read it."""
         self._session = session
         self._request = _Request(ids, options, session, keeps)
         self._ended, self._told = True, False
         self._result: Result | None = None
         self._error: BaseException | None = None
         with session._turn, session._resource.held() as pointer:
-            session._requests.add(self._request)  # in place until the end, whatever happens
+            session._requests.add(self._request)  # kept until the end, whatever happens
             self._ended = False
             try:
                 call(lib.fr_session_begin, pointer, self._request.in_c)
@@ -166,7 +169,7 @@ class Stream(Closing, Iterator[Piece]):
                 self._ended = True
                 session._requests.discard(self._request)
                 raise
-            except BaseException:  # Ctrl-C, just behind the call
+            except BaseException:  # Ctrl-C, just after the call
                 if lib.fr_session_runs(pointer):
                     self._end(pointer)
                 raise
@@ -194,8 +197,8 @@ class Stream(Closing, Iterator[Piece]):
         raise StopIteration
 
     def result(self) -> Result:
-        """The result. What is left of the answer is generated first; pieces that were not taken can
-        still be. Raises what ended the generation, where that was an error."""
+        """Generates the rest of the answer and returns the result. Pieces that were not taken
+        remain available. If an error ended the generation, it is raised."""
         while not self._ended:
             self._advance(until_piece=False)
         self._raise()
@@ -204,12 +207,12 @@ class Stream(Closing, Iterator[Piece]):
         return self._result
 
     def cancel(self) -> None:
-        """Ends the answer between two passes. From any thread, also while a step is at work."""
+        """Ends the answer between two passes. Any thread may call it, also while a step runs."""
         if not self._ended:
             self._session.cancel()
 
     def close(self) -> None:
-        """Ends the answer where it is, if it is not at its end."""
+        """Ends the answer, if it has not ended yet."""
         self._end_when_free()
         self._session._turn.wait()
 
@@ -237,12 +240,13 @@ class Stream(Closing, Iterator[Piece]):
             self._end_when_free()
 
     def _raise(self) -> None:
-        """What ended it, where that is an error."""
+        """Raises the error that ended the generation, if there is one."""
         if self._error:
             raise self._error
 
     def _advance(self, until_piece: bool) -> None:
-        """One pass, or the end; nothing where a piece is wanted and another thread has brought it."""
+        """Runs one pass, or ends; does nothing if a piece is wanted and another thread has added
+        one."""
         with self._session._turn, self._session._resource.held() as pointer:
             if self._ended or (until_piece and self._request.listener.pieces):
                 return
@@ -256,7 +260,7 @@ class Stream(Closing, Iterator[Piece]):
                 raise
 
     def _end(self, pointer: Any) -> None:
-        """fr_session_end; within the session's turn."""
+        """Calls fr_session_end; within the session's turn."""
         request, session = self._request, self._session
         error = ffi.new("fr_error *")
         self._ended = True

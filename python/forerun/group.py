@@ -28,34 +28,38 @@ class GroupPass:
     """One pass that sessions of a group shared."""
 
     sessions: int
-    """Sessions that shared it; 0: there was none."""
+    """Sessions that shared it; 0: there was no pass."""
     rows: int
-    """Rows of all of them."""
+    """Rows of all these sessions."""
     seconds: float
-    """Without drafting and drawing."""
+    """Time of the pass, without drafting and sampling."""
     predicted: float
-    """Seconds by what passes have cost so far; 0: not known yet."""
+    """`seconds` as predicted from earlier passes; 0: not known yet."""
 
 
 class Group(ClosingInTurn):
-    """Sessions that share each pass: many answers at once take little longer than one, and every
-    session's bytes are those that it would give alone.
+    """Sessions that share each pass. Many answers at once take little longer than one, and every
+    session gives the same bytes as alone.
 
-    At most 64 sessions. One thread at a time takes a step, for all of them; others wait.
+    A group has at most 64 sessions. One thread at a time runs a step for all of them; others wait.
     """
 
     def __init__(self, engine: Engine, *, n_ctx: int | None = None, prompt_share: float = 0) -> None:
-        """``n_ctx``: the largest context of any session, in tokens; None: the model's own, but at
-        most 16384. ``prompt_share``: where some sessions read prompts while others write, a pass
-        takes about so many times what one that writes alone takes; 0: 3.5. ArgumentError,
-        OutOfMemoryError.
+        """Opens a group.
+
+        n_ctx: largest context of a session, in tokens; None: the model's own, but at most 16384.
+        prompt_share: time limit of a pass while some sessions read prompts and others generate, as
+        a
+            multiple of the time of a pass in which sessions only generate; 0: 3.5.
+
+        Raises ArgumentError or OutOfMemoryError.
         """
         self._engine = engine
         self._turn = Turn()
         self._sessions: set[Session] = set()
         self.n_ctx = context_of(engine, n_ctx)
-        """The largest context of any session, in tokens."""
-        engine._take_profile_once()  # its budget begins with it, and a session in it may draft
+        """Largest context of a session, in tokens."""
+        engine._take_profile_once()  # for the budget of the group and its sessions
         options = c_struct("fr_group_options", n_ctx=self.n_ctx, prompt_share=prompt_share)
         out = ffi.new("fr_group **")
         pointer = engine._resource.hold()
@@ -76,27 +80,28 @@ class Group(ClosingInTurn):
 
     @property
     def sessions(self) -> list[Session]:
-        """Those that are open, in no order. A group keeps its sessions until they are closed."""
+        """The open sessions, in no order. A group keeps its sessions until they are closed."""
         return list(self._sessions)
 
     def session(self, **options: Unpack[SessionOptions]) -> Session:
-        """Opens a session in it, with the group's context where ``n_ctx`` is left out.
+        """Opens a session in the group. The default of ``n_ctx`` is that of the group.
 
-        UnsupportedError: there are 64; others as `Engine.session`.
+        Raises UnsupportedError if the group has 64 sessions; other errors as `Engine.session`.
         """
         return Session(self._engine, self, **options)
 
     def step(self) -> bool:
-        """One pass for all sessions that generate. False: no session has anything left to do.
+        """Runs one pass for all sessions that generate. Returns False if no session has a step
+        left.
 
-        Streams of its sessions take steps by themselves; this is for whoever wants to see each.
+        Streams of its sessions run steps themselves. Call this to observe each step.
         """
         with self._turn, self._resource.held() as pointer:
             return bool(lib.fr_group_step(pointer))
 
     @property
     def last_pass(self) -> GroupPass:
-        """What the last step's pass was."""
+        """The pass of the last step."""
         with self._turn, self._resource.held() as pointer:
             last = lib.fr_group_last(pointer)[0]
             return GroupPass(last.sessions, last.rows, last.seconds, last.predicted)
@@ -104,9 +109,9 @@ class Group(ClosingInTurn):
     def generate(
         self, prompts: Iterable[Prompt], *, parallel: int = 16, **options: Unpack[RequestOptions]
     ) -> list[Result]:
-        """Goes on with many prompts, ``parallel`` at a time, as `Session.generate` does with one.
+        """Continues many prompts, ``parallel`` at a time, as `Session.generate` does with one.
 
-        Opens sessions for it and closes them. Results are in the order of the prompts.
+        Opens sessions for this and closes them. Results are in the order of the prompts.
         """
         text = self._engine.text
         ids = [list(prompt_ids(text, prompt, options)) for prompt in prompts]
@@ -123,7 +128,7 @@ class Group(ClosingInTurn):
     ) -> list[Result]:
         """Answers many conversations, ``parallel`` at a time, as `Session.chat` does one.
 
-        Opens sessions for it and closes them. Results are in the order of the conversations.
+        Opens sessions for this and closes them. Results are in the order of the conversations.
         """
         control, render = options.get("control", False), self._engine.text.render
         ids = [
@@ -142,7 +147,7 @@ class Group(ClosingInTurn):
             raise ArgumentError(f"parallel: expected 1 or more, found {parallel}")
         waiting = deque(enumerate(prompts))
         results: dict[int, Result] = {}
-        # Where there is room for none, opening one says so.
+        # If the group is full, opening a session raises the error.
         most = min(parallel, max(1, MAX_SESSIONS - len(self.sessions)))
         opened: list[Session] = []
         idle: list[Session] = []

@@ -1,4 +1,4 @@
-"""What a generation gave."""
+"""The result of a generation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Literal
 from ._native import ffi, lib, sized_text, text_of
 
 Finish = Literal["stop", "length", "interrupted"]
-"""An end token or a stop string; ``max_tokens`` or the context's end; cancelled or broken off."""
+"""What ended an answer: an end token, stop token or stop string ("stop"); ``max_tokens`` or the end
+of the context ("length"); a cancellation, a callback, or the close of its stream ("interrupted")."""
 
 
 def _rate(count: float, seconds: float) -> float:
@@ -18,25 +19,25 @@ def _rate(count: float, seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Stats:
-    """Counts and times of one generation. All times are seconds."""
+    """Counts and times of one generation. All times are in seconds."""
 
     finish: Finish
     used: str
-    """The drafter that drafted in the end."""
+    """The SPEC of the drafter that was used."""
     why: str
-    """Half a sentence: why that one, and how it went."""
+    """A phrase: why it was chosen, and what it drafted."""
     lossless: bool
-    """The rule of acceptance promises the bytes of plain decoding."""
+    """The acceptance rule guarantees the bytes of plain decoding."""
     exact_law: bool
-    """... or at least its distribution."""
+    """The acceptance rule guarantees the distribution of plain decoding."""
     prompt_tokens: int
     prompt_reused: int
-    """Tokens of the prompt that the session had read before."""
+    """Tokens of the prompt that were already in the context."""
     completion_tokens: int
     passes: int
-    """Passes of the model, each of which gives one token and those drafted tokens that it accepts."""
+    """Passes of the model. Each gives one token, and the drafted tokens that it accepts."""
     rows: int
-    """Rows of all passes: what was drafted, and what the model gave itself."""
+    """Rows of all passes: drafted tokens, and tokens of the model itself."""
     plain_passes: int
     """Passes without drafted tokens."""
     seconds_prompt: float
@@ -44,35 +45,35 @@ class Stats:
     seconds_draft: float
     seconds_verify: float
     predicted: float
-    """Seconds that the profile says these passes take; 0 without one."""
+    """Seconds that these passes take by the profile; 0: no profile."""
     predicted_plain: float
-    """... and plain decoding of the same tokens."""
+    """Seconds of plain decoding of the same tokens by the profile; 0: no profile."""
     offered: tuple[int, ...]
-    """Drafted tokens that were verified, by depth: the first is one token ahead."""
+    """Passes with a drafted token at each depth; the first depth is one token ahead."""
     accepted: tuple[int, ...]
-    """... and those of them that were right."""
+    """Passes that accepted a drafted token at each depth."""
     passes_by_rows: dict[int, int]
-    """Passes of so many rows; those of more than 64 stand at 0."""
+    """Number of passes by number of rows; key 0: passes of more than 64 rows."""
     seconds_by_rows: dict[int, float]
-    """Seconds that these passes alone took, without drafting and verifying."""
+    """Seconds of these passes, without drafting and verifying."""
     expected: float
-    """Tokens by the drafter's own estimate, of all passes."""
+    """Tokens of all passes by the estimate of the drafter."""
     draft: dict[str, dict[str, float | None]]
-    """What drafters count of themselves: sums, and means (None: of nothing)."""
+    """Statistics of the drafters, by drafter and name: sums, and means (None: no values)."""
 
     @property
     def tokens_per_pass(self) -> float:
-        """Tokens that a pass of the model brought on average; plain decoding brings 1."""
+        """Mean number of tokens per pass; plain decoding has 1."""
         return _rate(self.completion_tokens, self.passes)
 
     @property
     def tokens_per_second(self) -> float:
-        """Speed of generating, without reading the prompt."""
+        """Speed of generation, without reading the prompt."""
         return _rate(self.completion_tokens, self.seconds_decode)
 
     @property
     def prompt_tokens_per_second(self) -> float:
-        """Speed of reading what had to be read of the prompt."""
+        """Speed of reading the prompt, without its reused tokens."""
         return _rate(self.prompt_tokens - self.prompt_reused, self.seconds_prompt)
 
     @property
@@ -83,7 +84,7 @@ class Stats:
 
 @dataclass(frozen=True)
 class Logprobs:
-    """A token and its log probability (natural)."""
+    """A token and its log probability (natural logarithm)."""
 
     token: int
     logprob: float
@@ -93,26 +94,27 @@ class Logprobs:
 
 @dataclass(frozen=True)
 class Result:
-    """What a generation gave, without the prompt."""
+    """The result of a generation, without the prompt."""
 
     text: str
     """Valid UTF-8; a cut or invalid character is U+FFFD."""
     tokens: list[int]
     stats: Stats
     stopped_by: str | None
-    """The stop string that ended it."""
+    """The stop string that ended the answer, or None."""
     stop_token: int | None
-    """The one of the stop tokens that ended it."""
+    """The stop token that ended the answer, or None."""
     seed: int
-    """The seed of the draws."""
+    """The seed of the random draws."""
     logprobs: list[Logprobs] | None
-    """Of `tokens`, where they were asked for."""
+    """Log probabilities of `tokens`; None if they were not requested."""
     prompt_logprobs: list[Logprobs | None] | None
-    """Of the prompt's tokens, each behind those before it (None for the first), where asked for."""
+    """Log probabilities of the prompt's tokens, each given the tokens before it; None for the
+    first. None if they were not requested."""
 
     @property
     def finish(self) -> Finish:
-        """What ended it."""
+        """What ended the answer."""
         return self.stats.finish
 
     def __str__(self) -> str:
@@ -120,15 +122,15 @@ class Result:
 
 
 class Piece(str):
-    """A piece of an answer, which is a `str`, and how it came to be."""
+    """A piece of an answer, a `str`, with the origin of its token."""
 
     __slots__ = ("token", "depth", "drafter")
     token: int
-    """The token that ended the piece."""
+    """The token that completed the piece."""
     depth: int
-    """0: the model gave it itself; d: the d-th drafted token of a pass."""
+    """0: a token of the model itself; d > 0: the d-th drafted token of a pass."""
     drafter: int
-    """The part of the drafter's SPEC that drafted it, from 0."""
+    """Index of the part of the SPEC that drafted it, from 0."""
 
     @property
     def drafted(self) -> bool:
@@ -136,7 +138,7 @@ class Piece(str):
 
 
 def piece_of(piece: Any) -> Piece:
-    """Of an fr_piece that has text."""
+    """Makes a Piece from an fr_piece that has text."""
     made = Piece(sized_text(piece.text, piece.bytes))
     made.token, made.depth, made.drafter = piece.token, piece.depth, piece.drafter
     return made
@@ -196,7 +198,7 @@ def _all_logprobs(tokens: Sequence[int], entries: Any) -> list[Logprobs | None] 
 
 
 def result_of(session: Any, prompt: Sequence[int], stops: Sequence[str], seed: int) -> Result:
-    """A copy of what fr_session_result says."""
+    """Returns a copy of fr_session_result."""
     r = lib.fr_session_result(session)
     tokens = ffi.unpack(r.tokens, r.n_tokens) if r.n_tokens else []
     logprobs = _all_logprobs(tokens, r.logprobs)

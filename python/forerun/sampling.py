@@ -1,4 +1,4 @@
-"""How a token is drawn."""
+"""How tokens are drawn."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ from .errors import ArgumentError
 
 @dataclass(frozen=True)
 class Sampling:
-    """How tokens are drawn. The defaults are those of ``forerun run``, and so are the bytes.
+    """How tokens are drawn. The defaults are those of ``forerun run`` and give the same bytes.
 
-    What is out of range is an ArgumentError where the generation begins.
+    A value out of range raises ArgumentError when a generation begins.
     """
 
     temperature: float = 0.0
     """0: greedy; at most 100."""
     top_k: int = 40
-    """Draw from so many of the likeliest tokens; 0: off."""
+    """Draw from this number of likeliest tokens; 0: off."""
     top_p: float = 0.95
-    """Draw from the likeliest tokens that hold this probability; 1: off, 0: the likeliest alone."""
+    """Draw from the likeliest tokens whose probabilities add up to this; 1: off, 0: only the
+    best."""
     min_p: float = 0.05
-    """Drop tokens below this share of the likeliest one's probability; 0: off."""
+    """Drop tokens less probable than this share of the best token's probability; 0: off."""
     repeat_penalty: float = 1.0
-    """Makes tokens of the last text less likely; 1: off; at most 100."""
+    """Makes tokens of the preceding text less likely; 1: off; at most 100."""
     repeat_last_n: int = 64
-    """Tokens that it looks back on; 0: none, -1: the whole context."""
+    """Number of preceding tokens that ``repeat_penalty`` applies to; 0: none, -1: the whole
+    context."""
     frequency_penalty: float = 0.0
-    """Taken from a token's logit for each time that it was generated."""
+    """Subtracted from a token's logit for each time it was generated; 0: off."""
     presence_penalty: float = 0.0
-    """Taken once from the logit of every generated token."""
+    """Subtracted once from the logit of each generated token; 0: off."""
     logit_bias: Mapping[int, float] = field(default_factory=dict)
-    """By token id: -100 to 100, added to its logit; ``-math.inf``: it never comes."""
+    """By token id: -100 to 100, added to the logit; ``-math.inf``: the token is never drawn."""
     seed: int | None = None
-    """64 bits; the same seed gives the same text. None: drawn at random, `Result.seed` tells it."""
+    """64 bits; the same seed gives the same text. None: random; `Result.seed` has it."""
 
     def _in_c(self) -> tuple[Any, list[Any], int]:
-        """The fr_sampling, the memory behind it, and the seed."""
+        """The fr_sampling, the memory that it points to, and the seed."""
         seed = random.SystemRandom().getrandbits(32) if self.seed is None else self.seed
         entries = [
             {"token": c_id("logit_bias", token), "bias": bias}
             for token, bias in self.logit_bias.items()
         ]
         bias = ffi.new("fr_logit_bias[]", entries)
-        # A 0 of fr_sampling is the default and not what 0 says here.
+        # In fr_sampling 0 is the default; here it has the meaning above.
         if self.repeat_penalty == 0:
             raise ArgumentError("repeat_penalty: expected more than 0, found 0")
         off = self.repeat_last_n == 0 and 0 < self.repeat_penalty <= 100

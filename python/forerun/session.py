@@ -1,4 +1,4 @@
-"""A conversation's context on an engine, and what it generates."""
+"""The context of a conversation on an engine, and its generations."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ DEFAULT_CONTEXT = 16384
 
 
 class SessionOptions(TypedDict, total=False):
-    """How a session drafts and what it holds. All are keywords, and may be left out."""
+    """Options of a session. All are optional keywords."""
 
     n_ctx: int
-    """Tokens of its context; the model's own, but at most 16384, where it is left out."""
+    """Size of the context in tokens. Default: the model's own, but at most 16384."""
     kv_type: str
-    """Of keys and values: "f16", "q8_0" (half the memory), "f16+q8_0" (keys, values); the engine's
-    where it is left out."""
+    """Type of the KV cache: "f16", "q8_0" (half the memory), "f16+q8_0" (keys, values). Default:
+    that of the engine."""
     drafter: str
-    """Who drafts: "none", "prompt-lookup", "eagle:PACK.gguf", several joined with "+", or "auto";
-    the engine's where it is left out."""
+    """The drafter: "none", "prompt-lookup", "eagle:PACK.gguf", several joined with "+", or "auto".
+    Default: that of the engine."""
     tree: str | int | os.PathLike[str]
-    """"auto", a number of nodes, or the path of a shape."""
+    """Candidate tree: "auto", a number of nodes besides the root, or the path of a shape file."""
     accept: str
-    """When a drafted token counts: "exact" (the bytes of plain decoding), "rejection" (its
-    distribution), "typical" or "typical:EPSILON,DELTA" (neither)."""
+    """Acceptance rule: "exact" (the bytes of plain decoding), "rejection" (its distribution),
+    "typical" or "typical:EPSILON,DELTA" (neither)."""
     adapt: bool
-    """False: never shrink the tree or fall back to plain decoding (for comparisons)."""
+    """False: use trees of the full size in every pass, whatever they cost (for comparisons)."""
     draft_options: Mapping[str, object]
-    """Settings of the drafter's own, as ``--draft-opt KEY=VALUE``."""
+    """Settings of the drafter, as ``--draft-opt KEY=VALUE`` has them."""
 
 
 def context_of(engine: Engine, n_ctx: int | None) -> int:
@@ -52,19 +52,19 @@ def context_of(engine: Engine, n_ctx: int | None) -> int:
 
 
 class Session(ClosingInTurn):
-    """One conversation's context: what it has read, its drafter, and one generation at a time.
+    """The context of one conversation, with its drafter and one generation at a time.
 
-    Alone (`Engine.session`) it has passes of its own; in a group (`Group.session`) it shares them.
-    What a prompt and the one before begin with alike is not read again.
+    A session of `Engine.session` has passes of its own; one of `Group.session` shares those of the
+    group. The prefix that a prompt shares with the context is not evaluated again.
 
-    Calls from several threads wait for one another, and a generation that is at work refuses a
-    second one (ArgumentError); `cancel` waits for nobody. Python's other threads run meanwhile.
+    Calls from several threads wait for one another. While a generation runs, a second one is
+    refused with ArgumentError. `cancel` does not wait. Other Python threads run during the calls.
     """
 
     def __init__(
         self, engine: Engine, group: Group | None = None, **options: Unpack[SessionOptions]
     ) -> None:
-        """ArgumentError, FileError, DataError, UnsupportedError, OutOfMemoryError."""
+        """Raises ArgumentError, FileError, DataError, UnsupportedError or OutOfMemoryError."""
         unknown = set(options) - SessionOptions.__optional_keys__
         if unknown:
             raise TypeError(f"unexpected options: {', '.join(sorted(unknown))}")
@@ -116,7 +116,7 @@ class Session(ClosingInTurn):
         engine._users.add(self)
         if group:
             group._sessions.add(self)
-        del setting_memory  # it had to be there till now
+        del setting_memory  # needed until here
 
     @property
     def engine(self) -> Engine:
@@ -128,22 +128,22 @@ class Session(ClosingInTurn):
 
     @property
     def result(self) -> Result | None:
-        """What the last generation gave; None before its end."""
+        """The result of the last generation; None before its end."""
         return self._result
 
     # ---- generating
 
     def stream(self, prompt: Prompt, **options: Unpack[RequestOptions]) -> Stream:
-        """Goes on with a prompt: an iterator of pieces of text, as they come.
+        """Continues a prompt. Returns an iterator of pieces of text, as they are generated.
 
-        A text is taken as it is, with the token in front that the model wants there, and without
-        the chat template. ContextError: it is as long as the context or longer; ArgumentError;
-        DataError, from the iterator: the model's logits are not finite.
+        A text is used as it is, without the chat template; the beginning-of-text token is added if
+        the model adds one. Raises ContextError if the prompt is as long as the context or longer,
+        and ArgumentError. The iterator raises DataError if the model's logits are not finite.
         """
         return self._begin(prompt_ids(self._engine.text, prompt, options), options, keeps=True)
 
     def generate(self, prompt: Prompt, **options: Unpack[RequestOptions]) -> Result:
-        """The same, whole. In a group all its sessions go on meanwhile."""
+        """`stream` as one call. In a group, all its sessions continue during the call."""
         return self._whole(prompt_ids(self._engine.text, prompt, options), options)
 
     def stream_chat(
@@ -154,11 +154,11 @@ class Session(ClosingInTurn):
         template_kwargs: Mapping[str, Any] | None = None,
         **options: Unpack[RequestOptions],
     ) -> Stream:
-        """Answers a conversation: an iterator of pieces of text, as they come.
+        """Answers a conversation. Returns an iterator of pieces of text, as they are generated.
 
-        ``messages`` is all of the conversation, each time, or the text of its only message; tools
-        and template_kwargs are those of `Text.render`. Errors are those of `Text.render` and
-        `stream`. Calls of tools and thinking are not taken out of the text.
+        ``messages`` is the whole conversation in every call, or the text of its only message.
+        ``tools`` and ``template_kwargs`` are those of `Text.render`. Errors are those of
+        `Text.render` and `stream`. Tool calls and thinking are not removed from the text.
         """
         return self._begin(self._chat(messages, tools, template_kwargs, options), options, True)
 
@@ -170,40 +170,41 @@ class Session(ClosingInTurn):
         template_kwargs: Mapping[str, Any] | None = None,
         **options: Unpack[RequestOptions],
     ) -> Result:
-        """The same, whole. In a group all its sessions go on meanwhile."""
+        """`stream_chat` as one call. In a group, all its sessions continue during the call."""
         return self._whole(self._chat(messages, tools, template_kwargs, options), options)
 
     def cancel(self) -> None:
-        """Ends the generation at work between two passes, also while its prompt is read.
+        """Ends the current generation between two passes, also while its prompt is read.
 
-        What was generated is a part of the whole answer, and its finish is "interrupted". From any
-        thread, from callbacks and from signal handlers; nothing happens where none is at work.
-        ClosedError.
+        The result is then the beginning of the full answer, and its finish is "interrupted". May be
+        called from any thread, from callbacks and from signal handlers. Without a generation it has
+        no effect. Raises ClosedError.
         """
         with self._resource.held() as pointer:
             lib.fr_session_cancel(pointer)
 
     @property
     def running(self) -> bool:
-        """Whether its generation has steps left."""
+        """True if the generation has steps left."""
         with self._turn, self._resource.held() as pointer:
             return bool(lib.fr_session_runs(pointer))
 
-    # ---- what it has read
+    # ---- the context
 
     @property
     def context(self) -> list[int]:
-        """The token ids that it has read. A prompt that begins so is not read again so far."""
+        """The token ids in the context. The prefix that a prompt shares with them is not read
+        again."""
         with self._turn, self._resource.held() as pointer:
             n = ffi.new("int *")
             ids = lib.fr_session_context(pointer, n)
             return list(ffi.unpack(ids, n[0])) if n[0] else []
 
     def adopt(self, other: Session) -> None:
-        """Takes over what another session of the engine has read, as far as there is room.
+        """Copies the context of another session of the engine, up to the size of its own context.
 
-        So what several prompts begin with is read once. ArgumentError: this one generates, or the
-        two differ in engine or kv_type.
+        So a prefix that several prompts share is read once. Raises ArgumentError if this session
+        generates, or if the two differ in engine or kv_type.
         """
         with ExitStack() as both:
             for turn in sorted({self._turn, other._turn}, key=id):
@@ -213,7 +214,7 @@ class Session(ClosingInTurn):
             call(lib.fr_session_adopt, mine, theirs)
 
     def forget(self) -> None:
-        """Reads the next prompt from its beginning. ArgumentError: it generates."""
+        """Empties the context. Raises ArgumentError if the session generates."""
         with self._turn, self._resource.held() as pointer:
             call(lib.fr_session_forget, pointer)
 
@@ -255,7 +256,7 @@ class Session(ClosingInTurn):
 
 def _closer(opening: threading.RLock) -> Any:
     def close(pointer: Any) -> None:
-        with opening:  # sessions of an engine are opened and closed by one thread at a time
+        with opening:  # one thread at a time opens or closes sessions of an engine
             lib.fr_session_close(pointer)
 
     return close

@@ -18,18 +18,18 @@ Message = Mapping[str, Any]
 It may have ``tool_calls``, ``reasoning_content`` and a list of text parts as content.
 """
 Messages = str | Sequence[Message]
-"""A conversation; a text alone is one message of the user."""
+"""A conversation; a single text is one message of the user."""
 
 MODEL_PATH_BYTES = 4096
 
 
 def find_model(name: str | os.PathLike[str]) -> str:
-    """The path of the model that a name stands for, as ``forerun run -m`` takes it.
+    """The path of the model that a name means, as in ``forerun run -m``.
 
-    ``name`` is a GGUF file, a folder with one in it, or the name of a model that Hugging Face,
-    llama.cpp, Ollama or LM Studio have put on this machine (``"org/repo"``, ``"org/repo:Q4_K_M"``,
-    ``"smollm2:135m"``). Nothing is downloaded. FileError: there is none, or several.
-    DataError: Ollama's record of it is faulty.
+    ``name`` is a GGUF file, a folder that holds one, or the name of a model that Hugging Face,
+    llama.cpp, Ollama or LM Studio stored on this machine (``"org/repo"``, ``"org/repo:Q4_K_M"``,
+    ``"smollm2:135m"``). Nothing is downloaded. Raises FileError if there is no such model or
+    several, and DataError if Ollama's manifest of it is damaged.
     """
     path = ffi.new("char[]", MODEL_PATH_BYTES)
     call(lib.fr_model_find, path, MODEL_PATH_BYTES, c_path(name))
@@ -37,7 +37,7 @@ def find_model(name: str | os.PathLike[str]) -> str:
 
 
 def chat_templates() -> dict[str, str]:
-    """Short chat templates (Jinja) for models that have none, by name."""
+    """Built-in short chat templates (Jinja) for models without one, by name."""
     templates: dict[str, str] = {}
     while name := lib.fr_chat_name_at(len(templates)):
         templates[text_of(name)] = text_of(lib.fr_chat_text_named(name))
@@ -46,10 +46,10 @@ def chat_templates() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class TextInfo:
-    """What a model's text side is; ids are -1 where the model has no such token."""
+    """Facts about tokenizer and chat template. An id that the model lacks is -1."""
 
     n_vocab: int
-    """Ids that stand for text are 0 to n_vocab - 1."""
+    """Text uses the ids 0 to n_vocab - 1."""
     bos: int
     eos: int
     eot: int
@@ -60,26 +60,26 @@ class TextInfo:
     adds_eos: bool
     """A text ends with ``eos``."""
     ends: tuple[int, ...]
-    """Who generates one of these has finished; ascending."""
+    """Tokens that end a generation, ascending."""
     fim_prefix: int
-    """To fill in the middle: ``fim_prefix`` prefix ``fim_suffix`` suffix ``fim_middle``."""
+    """Fill-in-the-middle: ``fim_prefix`` prefix ``fim_suffix`` suffix ``fim_middle``."""
     fim_suffix: int
     fim_middle: int
     fim_pad: int
     fim_repository: int
-    """The name of a repository stands behind it."""
+    """The name of a repository follows it."""
     fim_file: int
-    """The name of a file stands behind it."""
+    """The name of a file follows it."""
     chat_template: str | None
-    """Jinja."""
+    """Jinja source; None: there is no template."""
     chat_fault: str | None
-    """Why conversations cannot be put through the template; None: they can."""
+    """Why the template cannot be used; None: it can."""
     chat_tools: bool
-    """The template takes tools."""
+    """Conversations may have tools."""
     chat_thinking: bool
-    """The template knows ``enable_thinking``, which turns thinking off."""
+    """The template reads ``enable_thinking``, which switches thinking off."""
     tool_template: str | None
-    """For conversations with tools; None: ``chat_template`` is."""
+    """Used for conversations with tools; None: ``chat_template`` is used."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,15 @@ class Encoded:
 
 
 class Text(Closing):
-    """The text side of a model: tokenizer and chat template.
+    """The tokenizer and the chat template of a model.
 
-    An engine has one (`Engine.text`). ``Text(model)`` opens that of a file alone, at once, as the
-    weights are not read. Any number of threads may use one at the same time.
+    An engine has one (`Engine.text`). ``Text(model)`` opens the one of a file without an engine; it
+    is fast, because it does not read the weights. Any number of threads may use one Text at the
+    same time.
     """
 
     def __init__(self, model: str | os.PathLike[str]) -> None:
-        """``model`` as `find_model` takes it. FileError, DataError, UnsupportedError."""
+        """``model`` as in `find_model`. Raises FileError, DataError or UnsupportedError."""
         out = ffi.new("fr_text **")
         call(lib.fr_text_open, out, c_path(find_model(model)))
         self._pointer = out[0]
@@ -112,9 +113,10 @@ class Text(Closing):
         return text
 
     def with_template(self, template: str) -> Text:
-        """The same with another chat template (Jinja) in the place of the model's.
+        """The same tokenizer with another chat template (Jinja).
 
-        UnsupportedError: it is empty. DataError: what is wrong with it, and in which line.
+        Raises UnsupportedError if the template is empty, and DataError, with the line, if it has a
+        fault.
         """
         data = c_bytes(template)
         out = ffi.new("fr_text **")
@@ -128,7 +130,7 @@ class Text(Closing):
         return Text._of(out[0], owner, closes_owner=True)
 
     def close(self) -> None:
-        """Frees it, but for an engine's own, which goes with the engine."""
+        """Frees it. The text of an engine is freed with the engine."""
         if self._closes_owner:
             self._owner.close()
 
@@ -138,7 +140,7 @@ class Text(Closing):
 
     @property
     def info(self) -> TextInfo:
-        """Its special tokens and what its chat template can do."""
+        """Its special tokens and the abilities of its chat template."""
         with self._owner.held():
             info = lib.fr_text_describe(self._pointer)[0]
             members = {name: getattr(info, name) for name in TextInfo.__dataclass_fields__}
@@ -168,15 +170,16 @@ class Text(Closing):
     def tokenize(self, text: str | bytes, *, bos: bool = True, control: bool = False) -> list[int]:
         """The token ids of a text.
 
-        ``bos``: the token that the model wants in front of a text, if any, is put there.
-        ``control``: control tokens that are written in the text (``"<|im_end|>"``) become such;
-        else they are text, which is what text from outside should be.
+        bos: begin with the beginning-of-text token if the model adds one.
+        control: parse spellings of control tokens in the text (``"<|im_end|>"``). Otherwise they
+            are plain text, which is right for text from outside.
         """
         data = c_bytes(text) if isinstance(text, str) else text
         return self._encoded(lib.fr_text_tokenize, data, len(data), _flags(bos, control)).ids
 
     def detokenize_bytes(self, ids: Sequence[int]) -> bytes:
-        """The bytes of token ids, which need not be UTF-8. ArgumentError: an id that is none."""
+        """The bytes of token ids, which need not be UTF-8. Raises ArgumentError for an unknown
+        id."""
         with self._owner.held():
             out = ffi.new("fr_encoded **")
             array = c_ids("ids", ids)
@@ -187,11 +190,11 @@ class Text(Closing):
                 lib.fr_encoded_free(out[0])
 
     def detokenize(self, ids: Sequence[int]) -> str:
-        """The text of token ids, control tokens as they are written; U+FFFD for invalid UTF-8."""
+        """The text of token ids, with spellings of control tokens; invalid UTF-8 becomes U+FFFD."""
         return self.detokenize_bytes(ids).decode("utf-8", "replace")
 
     def token(self, token: int) -> bytes | None:
-        """The bytes of one token; None where there is no such token."""
+        """The bytes of one token; None: there is no such token."""
         try:
             in_c = c_id("token", token)
         except ArgumentError:
@@ -202,19 +205,25 @@ class Text(Closing):
             return bytes(ffi.buffer(data, n[0])) if data else None
 
     def find(self, text: str | bytes) -> int | None:
-        """The special token that is written so; None where there is none."""
+        """The special token with this spelling; None: there is none."""
         data = c_bytes(text) if isinstance(text, str) else text
         with self._owner.held():
             token = int(lib.fr_text_find(self._pointer, data, len(data)))
         return None if token < 0 else token
 
     def is_control(self, token: int) -> bool:
-        """Whether it is no part of what a model says. ArgumentError: it has more than 32 bits."""
+        """True for a control token, which is structure and not text of an answer.
+
+        Raises ArgumentError if the id has more than 32 bits.
+        """
         with self._owner.held():
             return bool(lib.fr_text_is_control(self._pointer, c_id("token", token)))
 
     def is_end(self, token: int) -> bool:
-        """Whether who generates it has finished. ArgumentError: it has more than 32 bits."""
+        """True for a token that ends a generation.
+
+        Raises ArgumentError if the id has more than 32 bits.
+        """
         with self._owner.held():
             return bool(lib.fr_text_is_end(self._pointer, c_id("token", token)))
 
@@ -228,15 +237,17 @@ class Text(Closing):
         bos: bool = True,
         control: bool = False,
     ) -> Encoded:
-        """A conversation as the model was trained on it: its text and its ids.
+        """Renders a conversation with the chat template. Returns its text and its ids.
 
-        ``tools`` as the OpenAI API has them. ``add_generation_prompt``: the assistant's turn is
-        opened. ``template_kwargs``: variables for the template, as ``{"enable_thinking": False}``.
-        ``bos`` adds the token only where the template did not write it. ``control``: control
-        tokens that are written in messages count, which lets whoever writes them speak in any role.
+        tools: as in the OpenAI API.
+        add_generation_prompt: end with the beginning of the assistant's turn.
+        template_kwargs: variables of the template, such as ``{"enable_thinking": False}``.
+        bos: add the beginning-of-text token if the template did not write it.
+        control: parse spellings of control tokens in messages, so that the author of a message can
+            write in any role.
 
-        UnsupportedError: there is no template, or it takes no tools. ArgumentError: what the
-        template refuses, or is wrong with the messages.
+        Raises UnsupportedError if there is no template or it does not take tools, and ArgumentError
+        if the template refuses the messages or they are malformed.
         """
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]

@@ -1,5 +1,5 @@
-// main.c — the program forerun-lab: forerun's commands, which here know the lab's drafters too, and
-// those that only papers ask for.
+// main.c — the program forerun-lab: the commands of forerun, with the drafters of the lab, and the
+// commands that only docs/papers needs.
 #include "lab/cmd/lab.h"
 
 static const fr_command *const tables[] = {FR_CMD_TABLES(lab_cmd_train), &lab_cmd_hits.table,
@@ -9,10 +9,9 @@ static const fr_command *const tables[] = {FR_CMD_TABLES(lab_cmd_train), &lab_cm
 const fr_program fr_cmd_program = {
     .name = "forerun-lab",
     .version = FR_VERSION,
-    .summary = "measure what papers on speculative decoding measure, beside forerun's own drafters",
-    .about =
-        "forerun's commands with drafters, trainings and measurements that rows of docs/papers "
-        "need and no user of forerun wants: they lost, or show how a method works.",
+    .summary = "repeat measurements of papers on speculative decoding",
+    .about = "The commands of forerun, with drafters, trainings and measurements that only "
+             "docs/papers needs: methods that lost, or that show how a method works.",
     .commands = tables,
     .specs = fr_cmd_spec_word,
 };

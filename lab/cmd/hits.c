@@ -105,12 +105,12 @@ static int run_hits(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC", "prompt-lookup", NULL, "whose guesses", 0, 0, NULL},
-    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the first turn is played", 0, 0, NULL},
-    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
-    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "0", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
-    {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
-    {"no-adapt",      0,   FR_OPT_FLAG,   AT(no_adapt),  NULL, NULL, NULL, "guess at every step, whether or not it pays", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC", "prompt-lookup", NULL, "the drafter whose guesses are counted", 0, 0, NULL},
+    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "file of JSON lines {\"id\",\"messages\":[...]}, of which the first turn is answered", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "maximum number of tokens to generate for each prompt", 1, 1 << 20, NULL},
+    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "0", NULL, "use only the first K prompts; 0: all", 0, 1 << 30, NULL},
+    {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "setting of the drafter; may be repeated", 0, 0, NULL},
+    {"no-adapt",      0,   FR_OPT_FLAG,   AT(no_adapt),  NULL, NULL, NULL, "draft in every step, whatever it costs", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
@@ -119,12 +119,12 @@ static const fr_option_group group = {"What is measured", options};
 const fr_cmd lab_cmd_hits = {
     {.name = "hits",
      .summary = "measure how often a drafter's guesses of each kind are right",
-     .about =
-         "Generates greedily with the drafter and compares what it proposes with the answer: of "
-         "every kind of guess (its number in the drafter's own order), how often it was right "
-         "behind a right path. Of trained drafters a try is worth the guess's own probability, so "
-         "that the rate says how far these can be trusted. The others start from such rates; "
-         "prompts that others are measured on should have no part in them.",
+     .about = "Generates greedily with the drafter and compares its proposals with the answer. For "
+              "every kind of guess (by its number in the drafter's own order) it reports how often "
+              "a guess was right whose path was right. For trained drafters a try counts as the "
+              "guess's own probability, so the rate says how far these probabilities can be "
+              "trusted. Other drafters start from such rates. Prompts on which drafters are "
+              "measured later should not be among the prompts of this command.",
      .example = "forerun-lab hits -m models/smollm2-135m.gguf --drafter prompt-lookup --prompts "
                 "train.jsonl",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},

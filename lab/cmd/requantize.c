@@ -142,9 +142,9 @@ static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"init",   0,   FR_OPT_FILE,   AT(init),      "PACK", NULL, NULL, "the pack that is read", 0, 0, NULL},
-    {"output", 'o', FR_OPT_FILE,   AT(output),    "PACK", NULL, NULL, "the pack that is written", 0, 0, NULL},
-    {"type",   0,   FR_OPT_ENUM,   AT(pack_type), NULL, "q8_0", NULL, "type of its matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, FR_PACK_TYPES},
+    {"init",   0,   FR_OPT_FILE,   AT(init),      "PACK", NULL, NULL, "the pack to read", 0, 0, NULL},
+    {"output", 'o', FR_OPT_FILE,   AT(output),    "PACK", NULL, NULL, "the pack to write", 0, 0, NULL},
+    {"type",   0,   FR_OPT_ENUM,   AT(pack_type), NULL, "q8_0", NULL, "type of the matrices; matrices whose rows are not whole blocks of 256 get q8_0 instead of a K-quant", 0, 0, FR_PACK_TYPES},
     {"only",   0,   FR_OPT_STRING, AT(only),      "NAME,...", NULL, "all", "change only matrices whose names begin with one of these", 0, 0, NULL},
     FR_CMD_FORCE_INIT,
     {.name = NULL}};
@@ -154,9 +154,9 @@ static const fr_option_group group = {"Packs", options};
 const fr_cmd lab_cmd_requantize = {
     {.name = "requantize",
      .summary = "write a pack with its matrices in another type",
-     .about = "Measures what a smaller pack costs: its matrices are rounded to another type, and "
-              "all else is kept. What training says of its accuracy is that of the pack that was "
-              "read.",
+     .about = "Shows what a smaller pack costs: the matrices of a pack are rounded to another "
+              "type, and everything else is kept. The accuracy that the new pack states is that of "
+              "the pack that was read.",
      .example =
          "forerun-lab requantize --init packs/chimera.gguf --type q4_k --only ngram -o small.gguf",
      .groups = {&group}},

@@ -180,11 +180,11 @@ static int run_similarity(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC", "hidden-transfer", NULL, "whose rows: ppd or hidden-transfer, with a pack or one that is found", 0, 0, NULL},
-    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the first turn is played", 0, 0, NULL},
-    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "64", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
-    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "10", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
-    {"plot",          0,   FR_OPT_FILE,   AT(plot),      "FILE.svg", NULL, NULL, "draw the cosines over the layers into this file", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC", "hidden-transfer", NULL, "drafter whose rows are compared: ppd or hidden-transfer, with a named pack or one that is found", 0, 0, NULL},
+    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "file of JSON lines {\"id\",\"messages\":[...]}, of which the first turn is answered", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "64", NULL, "maximum number of tokens to generate for each prompt", 1, 1 << 20, NULL},
+    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "10", NULL, "use only the first K prompts; 0: all", 0, 1 << 30, NULL},
+    {"plot",          0,   FR_OPT_FILE,   AT(plot),      "FILE.svg", NULL, NULL, "draw the cosines by layer to this file", 0, 0, NULL},
     FR_CMD_FORCE,
     FR_CMD_TEMPLATE,
     {.name = NULL}};
@@ -193,11 +193,12 @@ static const fr_option_group group = {"What is measured", options};
 
 const fr_cmd lab_cmd_similarity = {
     {.name = "similarity",
-     .summary = "measure how like the true states attached rows become",
-     .about = "Generates greedily, then attaches the drafter's rows under every fourth row of the "
-              "answer: for each step and behind each layer, the cosine of the row's state with "
-              "that of the token it stands for, and that of the row it hangs under, as if it had "
-              "not moved. Texts are looked at up to 512 tokens.",
+     .summary = "measure the similarity of attached rows to the true states",
+     .about =
+         "Generates greedily, then attaches the drafter's rows to every fourth row of the answer. "
+         "For each step and after each layer it reports two cosines: of the row's state with the "
+         "state of the token that it stands for, and of the state of its parent row with the same, "
+         "as if the state had not moved. Only the first 512 tokens of a text are used.",
      .example = "forerun-lab similarity -m models/smollm2-135m.gguf --prompts prompts.jsonl "
                 "--plot cosine.svg",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},

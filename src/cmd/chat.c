@@ -202,8 +202,8 @@ static int run_chat(const fr_cmd_args *args, const fr_parsed *parsed) {
 static const fr_option options[] = {
     FR_CMD_TEMPLATE,
     FR_CMD_CONVERSATION,
-    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "-1", NULL, "tokens of one answer at most; -1 is until the end token", -1, 1 << 30, NULL},
-    {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end an answer before this text; may be given many times", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "-1", NULL, "maximum number of tokens of one answer; -1: until the end token", -1, 1 << 30, NULL},
+    {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "stop an answer before this text; may be repeated", 0, 0, NULL},
     FR_CMD_COLOR,
     {.name = NULL}};
 // clang-format on
@@ -212,10 +212,10 @@ static const fr_option_group group = {"Conversation", options};
 const fr_cmd fr_cmd_chat = {
     {.name = "chat",
      .summary = "talk with a model",
-     .about = "A conversation with line editing and history. The context is kept from answer to "
-              "answer. Ctrl-C stops an answer, Ctrl-D leaves; /help, /reset, /system and /exit are "
-              "read as commands. A message of several lines is pasted, or stands between two "
-              "\"\"\".\n\nThe history is kept in forerun/chat_history below $XDG_STATE_HOME.",
+     .about = "Holds a conversation with line editing and history. The context is kept between "
+              "answers. Ctrl-C stops an answer, Ctrl-D exits. The commands are /help, /reset, "
+              "/system and /exit. A message of several lines can be pasted or written between two "
+              "\"\"\".\n\nThe history is stored in forerun/chat_history below $XDG_STATE_HOME.",
      .example = "forerun chat -m models/smollm2-135m.gguf",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_draft_options, &fr_cmd_chat_sampling_options,
                 &fr_cmd_quiet_options}},

@@ -62,8 +62,8 @@ static int run(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"data",   0,   FR_OPT_FILE, AT(data),   "FILE|DIR,...", NULL, NULL, "texts: folders of shards ('distill --capture'), other folders with all files below them, *.jsonl of {\"messages\":[...]} or {\"text\":\"...\"}, plain text; files plain or packed by gzip", 0, 0, NULL},
-    {"output", 'o', FR_OPT_FILE, AT(output), "STORE", NULL, NULL, "the datastore, 8 bytes a token", 0, 0, NULL},
+    {"data",   0,   FR_OPT_FILE, AT(data),   "FILE|DIR,...", NULL, NULL, "texts: folders of shards ('distill --capture'), other folders with all files below them, *.jsonl of {\"messages\":[...]} or {\"text\":\"...\"}, files of plain text; all files plain or gzipped", 0, 0, NULL},
+    {"output", 'o', FR_OPT_FILE, AT(output), "STORE", NULL, NULL, "file for the datastore, 8 bytes per token", 0, 0, NULL},
     FR_CMD_FORCE,
     FR_CMD_TEMPLATE,
     {.name = NULL}};
@@ -72,16 +72,15 @@ static const fr_option_group group = {"Texts", options};
 
 const fr_cmd fr_cmd_datastore = {
     {.name = "datastore",
-     .summary = "make a datastore of texts, from which 'rest' drafts",
+     .summary = "make a datastore of texts for the drafter 'rest'",
      .about =
-         "Turns texts into token ids and sorts every place in them by the tokens before it, so "
-         "that the drafter rest:STORE finds in microseconds what followed the last tokens "
-         "there. Best are texts of the kind that the model writes: its own answers ('distill'), "
-         "or the code that it is to go on with. A store belongs to a vocabulary, and serves "
-         "all models that have it; drafts are only guesses, so no text in it changes an "
-         "answer.\n\n"
-         "Building takes 20 bytes of memory a token. The file is written whole or not at all; "
-         "any number of processes may use it at once.",
+         "Converts texts to token ids and sorts every place in them by the tokens before it, so "
+         "that the drafter rest:STORE finds within microseconds what followed the last tokens "
+         "there. The best texts are of the kind that the model writes: its own answers "
+         "('distill'), or the code that it is to continue. A store belongs to a vocabulary and "
+         "serves all models with this vocabulary. Drafts are only guesses, so no text of a store "
+         "changes an answer.\n\nBuilding takes 20 bytes of memory per token. The file is written "
+         "whole or not at all. Any number of processes may use it at the same time.",
      .example = "forerun datastore -m models/smollm2-135m.gguf --data answers.jsonl -o answers.frd",
      .groups = {&group, &fr_cmd_file_options, &fr_cmd_output_options}},
     run};

@@ -61,28 +61,28 @@ static int run_completion(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 // clang-format off
 static const fr_option man_options[] = {
-    {"dir", 0, FR_OPT_FILE, offsetof(fr_cmd_args, man_dir), "DIR", NULL, NULL, "write the pages of all commands into this folder", 0, 0, NULL},
+    {"dir", 0, FR_OPT_FILE, offsetof(fr_cmd_args, man_dir), "DIR", NULL, NULL, "folder to which the pages of all commands are written", 0, 0, NULL},
     FR_CMD_FORCE,
     {.name = NULL}};
 // clang-format on
 static const fr_option_group man_group = {"Writing", man_options};
 
-const fr_cmd fr_cmd_man = {{.name = "man",
-                            .summary = "print a manual page",
-                            .about = "Prints the manual page of a command, or that of forerun "
-                                     "itself, in the language of man(7).",
-                            .args = "[COMMAND]",
-                            .max_args = 1,
-                            .example = "forerun man run | man -l -",
-                            .hidden = true,
-                            .groups = {&man_group}},
-                           run_man};
+const fr_cmd fr_cmd_man = {
+    {.name = "man",
+     .summary = "print a manual page",
+     .about = "Prints the manual page of a command, or of forerun itself, in the format of man(7).",
+     .args = "[COMMAND]",
+     .max_args = 1,
+     .example = "forerun man run | man -l -",
+     .hidden = true,
+     .groups = {&man_group}},
+    run_man};
 
 static bool shell_word(int index, fr_word *word) {
     static const fr_word shells[] = {
-        {"bash", "source it, or put it where bash-completion looks", false},
-        {"zsh", "_forerun in a folder of $fpath", false},
-        {"fish", "forerun.fish in ~/.config/fish/completions", false}};
+        {"bash", "source the script, or put it into a folder of bash-completion", false},
+        {"zsh", "save the script as _forerun in a folder of $fpath", false},
+        {"fish", "save the script as ~/.config/fish/completions/forerun.fish", false}};
     if (index < 0 || index >= (int)(sizeof shells / sizeof *shells)) return false;
     *word = shells[index];
     return true;

@@ -142,10 +142,10 @@ static int run_logits(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"ids",    0,   FR_OPT_STRING, AT(ids),    "1,2,3", NULL, NULL, "token ids, taken as they are", 0, 0, NULL},
-    {"prompt", 'p', FR_OPT_TEXT,   AT(prompt), "TEXT", NULL, NULL, "text, taken as it is; special tokens in it are read as such", 0, 0, NULL},
-    {"top",    0,   FR_OPT_INT,    AT(top),    "N", "32", NULL, "tokens listed at each position", 1, 1 << 20, NULL},
-    {"all",    0,   FR_OPT_FLAG,   AT(all),    NULL, NULL, NULL, "every position, not the last alone", 0, 0, NULL},
+    {"ids",    0,   FR_OPT_STRING, AT(ids),    "1,2,3", NULL, NULL, "token ids, used as they are", 0, 0, NULL},
+    {"prompt", 'p', FR_OPT_TEXT,   AT(prompt), "TEXT", NULL, NULL, "text, used as it is; special tokens in it are parsed", 0, 0, NULL},
+    {"top",    0,   FR_OPT_INT,    AT(top),    "N", "32", NULL, "number of tokens to list at each position", 1, 1 << 20, NULL},
+    {"all",    0,   FR_OPT_FLAG,   AT(all),    NULL, NULL, NULL, "list every position, not only the last", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is asked", options};
@@ -153,9 +153,9 @@ static const fr_option_group group = {"What is asked", options};
 const fr_cmd fr_cmd_logits = {
     {.name = "logits",
      .summary = "show the best next tokens and their logits",
-     .about = "Reads token ids, or text, and lists the best next tokens after the last position or "
-              "after every one, with their logits and the logsumexp over the whole vocabulary. "
-              "Positions count from 0.",
+     .about = "Reads token ids or text, and lists the best next tokens after the last position, or "
+              "after every position, with their logits and the logsumexp over the whole "
+              "vocabulary. Positions count from 0.",
      .example = "forerun logits -m models/smollm2-135m.gguf -p 'The sky is' --top 5",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_output_options}},
     run_logits};

@@ -8,10 +8,10 @@ static const char *const first[] = {"chat", "run", "serve", "tune", "doctor", NU
 const fr_program fr_cmd_program = {
     .name = "forerun",
     .version = FR_VERSION,
-    .summary = "run language models several tokens a pass, with the bytes of plain decoding",
-    .about = "Runs frozen GGUF models on the CPU. A drafter guesses what comes next, one pass of "
-             "the model checks all guesses, and what is printed is exactly what decoding one token "
-             "at a time would have printed.",
+    .summary = "run language models several tokens per pass, with the bytes of plain decoding",
+    .about =
+        "Runs frozen GGUF models on the CPU. A drafter guesses the next tokens, and one pass of "
+        "the model checks all guesses. The output is exactly that of decoding one token at a time.",
     .commands = tables,
     .specs = fr_cmd_spec_word,
     .first = first,

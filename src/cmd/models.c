@@ -134,21 +134,19 @@ static int run_models(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 // clang-format off
 static const fr_option options[] = {
-    {"names", 0, FR_OPT_FLAG, offsetof(fr_cmd_args, names), NULL, NULL, NULL, "print the names alone; no file is opened", 0, 0, NULL},
+    {"names", 0, FR_OPT_FLAG, offsetof(fr_cmd_args, names), NULL, NULL, NULL, "print only the names; no file is opened", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"Models", options};
 
 const fr_cmd fr_cmd_models = {
     {.name = "models",
-     .summary = "list the models that other programs have put here",
-     .about =
-         "Looks into Hugging Face's cache, llama.cpp's, Ollama's and LM Studio's folders and "
-         "prints "
-         "for each model the name to give to -m, its size, architecture and quantization, and "
-         "whether it can be run or why not. Headers are read, weights are not; nothing is "
-         "downloaded.\n\nThe folders are those that these programs use: HF_HUB_CACHE, HF_HOME, "
-         "LLAMA_CACHE, OLLAMA_MODELS and XDG_CACHE_HOME move them.",
+     .summary = "list the models that other programs stored on this machine",
+     .about = "Searches the cache of Hugging Face and the folders of llama.cpp, Ollama and LM "
+              "Studio. For each model it prints the name to pass to -m, the size, architecture and "
+              "quantization, and whether the model can be run, or why not. Only headers are read. "
+              "Nothing is downloaded.\n\nThe folders are those that these programs use: "
+              "HF_HUB_CACHE, HF_HOME, LLAMA_CACHE, OLLAMA_MODELS and XDG_CACHE_HOME change them.",
      .example = "forerun models",
      .groups = {&group, &fr_cmd_output_options}},
     run_models};

@@ -80,8 +80,8 @@ static int run_perplexity(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"file",     'f', FR_OPT_FILE, AT(file), "FILE", NULL, NULL, "the text; '-' is standard input", 0, 0, NULL},
-    {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),  "N", "512", NULL, "tokens of one chunk, of which the second half is scored", 4, 1 << 20, NULL},
+    {"file",     'f', FR_OPT_FILE, AT(file), "FILE", NULL, NULL, "file with the text; '-': standard input", 0, 0, NULL},
+    {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),  "N", "512", NULL, "number of tokens of a chunk, of which the second half is scored", 4, 1 << 20, NULL},
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is measured", options};
@@ -89,10 +89,9 @@ static const fr_option_group group = {"What is measured", options};
 const fr_cmd fr_cmd_perplexity = {
     {.name = "perplexity",
      .summary = "measure how well a model predicts a text",
-     .about =
-         "Cuts the text into chunks of tokens, reads each from an empty context and scores "
-         "the second half of each. A rest shorter than a chunk is dropped. The nll is the mean "
-         "in nats, the perplexity its exponential.",
+     .about = "Cuts the text into chunks of tokens, evaluates each from an empty context, and "
+              "scores the second half of each. A remainder shorter than a chunk is dropped. The "
+              "nll is the mean in nats, the perplexity its exponential.",
      .example = "forerun perplexity -m models/smollm2-135m.gguf -f README.md -c 256",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_output_options}},
     run_perplexity};

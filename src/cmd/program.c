@@ -12,7 +12,8 @@
 #include <sys/resource.h>
 
 bool fr_cmd_spec_word(int index, fr_word *word) {
-    static const fr_word any = {"auto", "what is predicted to be fastest here", false};
+    static const fr_word any = {
+        "auto", "the drafter with the highest predicted speed on this machine", false};
     const fr_drafter_method *info = index ? fr_drafter_method_at(index - 1) : NULL;
     *word = any;
     if (info) *word = (fr_word){info->name, info->what, *info->file && !info->found};

@@ -104,7 +104,8 @@ static void print_option(const fr_drafter_option *o) {
 static int print_drafters(void) {
     const fr_drafter_method *d;
     puts("Drafters for --drafter, and their settings for --draft-opt:");
-    printf("  %-16s %s\n", "auto", "the default: what is predicted to be fastest for this model");
+    printf("  %-16s %s\n", "auto",
+           "the default: the drafter with the highest predicted speed for this model");
     for (int i = 0; (d = fr_drafter_method_at(i)); i++) {
         char spec[64];
         snprintf(spec, sizeof spec, "%s%s", d->name,
@@ -213,16 +214,16 @@ static int run_run(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
     {"prompt",        'p', FR_OPT_TEXT,   AT(prompt),     "TEXT", NULL, NULL, "the user's message", 0, 0, NULL},
-    {"file",          'f', FR_OPT_FILE,   AT(file),       "FILE", NULL, NULL, "read it from a file, without one newline at its end; '-' is standard input, which is also read when nothing is given", 0, 0, NULL},
-    {"messages",      0,   FR_OPT_FILE,   AT(messages),   "FILE", NULL, NULL, "a conversation as JSON, in the form of the OpenAI API", 0, 0, NULL},
-    {"raw",           0,   FR_OPT_FLAG,   AT(raw),        NULL, NULL, NULL, "take the text as it is, without the chat template", 0, 0, NULL},
-    {"request",       0,   FR_OPT_FILE,   AT(request),    "FILE", NULL, NULL, "the body of a request to a server: OpenAI's chat or text completion, or llama.cpp's /completion; fields that it leaves out have a server's defaults; '-' is standard input", 0, 0, NULL},
-    {"choice",        0,   FR_OPT_INT,    AT(choice),     "I", "0", NULL, "which of the request's answers to give: with n answers per prompt, answer I % n to prompt I / n, drawn with seed + I % n", 0, INT_MAX, NULL},
+    {"file",          'f', FR_OPT_FILE,   AT(file),       "FILE", NULL, NULL, "file with the user's message, without one newline at its end; '-': standard input, which is also read if no message is given", 0, 0, NULL},
+    {"messages",      0,   FR_OPT_FILE,   AT(messages),   "FILE", NULL, NULL, "file with a conversation as JSON in the form of the OpenAI API", 0, 0, NULL},
+    {"raw",           0,   FR_OPT_FLAG,   AT(raw),        NULL, NULL, NULL, "use the text as it is, without the chat template", 0, 0, NULL},
+    {"request",       0,   FR_OPT_FILE,   AT(request),    "FILE", NULL, NULL, "file with the body of a server request: OpenAI's chat or text completion, or llama.cpp's /completion; fields that it omits have the defaults of a server; '-': standard input", 0, 0, NULL},
+    {"choice",        0,   FR_OPT_INT,    AT(choice),     "I", "0", NULL, "which answer of the request to print: with n answers per prompt, answer I % n to prompt I / n, drawn with seed + I % n", 0, INT_MAX, NULL},
     FR_CMD_TEMPLATE,
     FR_CMD_CONVERSATION,
-    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "256", NULL, "tokens to generate at most; -1 is until the end token", -1, 1 << 30, NULL},
-    {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "end before this text; may be given many times", 0, 0, NULL},
-    {"ignore-eos",    0,   FR_OPT_FLAG,   AT(ignore_eos), NULL, NULL, NULL, "draw no end token", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict),  "N", "256", NULL, "maximum number of tokens to generate; -1: until the end token", -1, 1 << 30, NULL},
+    {"stop",          0,   FR_OPT_LIST,   AT(stop),       "TEXT", NULL, NULL, "stop before this text; may be repeated", 0, 0, NULL},
+    {"ignore-eos",    0,   FR_OPT_FLAG,   AT(ignore_eos), NULL, NULL, NULL, "never draw an end token", 0, 0, NULL},
     FR_CMD_COLOR,
     {"help-drafters", 0,   FR_OPT_FLAG,   AT(help_drafters), NULL, NULL, NULL, "list the drafters and their settings", 0, 0, NULL},
     {.name = NULL}};
@@ -233,14 +234,13 @@ const fr_cmd fr_cmd_run = {
     {.name = "run",
      .summary = "answer one prompt",
      .about =
-         "Puts the text through the model's chat template and streams the answer to standard "
-         "output, with one line of statistics on stderr at the end. Whatever the drafter, the "
-         "tree, the threads and the instruction set, the output is the same bytes as with "
-         "'--drafter none' and the same seed, unless --accept asks for less.\n\nCtrl-C ends "
-         "the answer where it is; what came so far and the statistics are printed.\n\nWith "
-         "--request the answer is the one that a server gives to that body. Sampling options and "
-         "-n then apply to fields that the body leaves out; one that contradicts the body is an "
-         "error.",
+         "Passes the text through the model's chat template and streams the answer to standard "
+         "output. One line of statistics follows on stderr. The output has the same bytes as with "
+         "'--drafter none' and the same seed, whatever the drafter, the tree, the threads and the "
+         "instruction set, unless --accept selects a weaker rule.\n\nCtrl-C ends the answer early; "
+         "the text so far and the statistics are printed.\n\nWith --request the answer is the one "
+         "that a server gives to this body. Sampling options and -n then apply to fields that the "
+         "body omits; an option that contradicts the body is an error.",
      .example = "forerun run -m models/smollm2-135m.gguf -p 'Why is the sky blue?' -n 64",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_draft_options, &fr_cmd_sampling_options,
                 &fr_cmd_output_options}},

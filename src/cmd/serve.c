@@ -173,42 +173,42 @@ static int run_serve(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, with commas; 0.0.0.0 is every one, unix:PATH (also any name with .sock at its end) a Unix socket", 0, 0, NULL},
-    {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0 takes a free one", 0, 65535, NULL},
-    {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "requests that are answered at a time; more wait", 1, FR_SLOTS_MOST, NULL},
-    {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "context in tokens of all --parallel requests together; each gets an equal part, 64 at least", 64, 1 << 24, NULL},
+    {"host",         0,   FR_OPT_STRING, AT(host),         "HOST", "127.0.0.1", NULL, "addresses to listen on, separated by commas; 0.0.0.0: all addresses; unix:PATH, or any name that ends with .sock: a Unix socket", 0, 0, NULL},
+    {"port",         0,   FR_OPT_INT,    AT(port),         "N", "8080", NULL, "port; 0: any free port", 0, 65535, NULL},
+    {"parallel",     0,   FR_OPT_INT,    AT(parallel),     "N", "4", NULL, "number of requests answered at the same time; others wait", 1, FR_SLOTS_MOST, NULL},
+    {"ctx-size",     'c', FR_OPT_INT,    AT(ctx),          "N", NULL, "4096 for each", "total context in tokens of all --parallel requests; each gets an equal part, at least 64", 64, 1 << 24, NULL},
     {"slot-ctx",     0,   FR_OPT_INT,    AT(slot_ctx),     "N", NULL, "4096, at most the model's", "context in tokens of each request; not with --ctx-size", 64, 1 << 24, NULL},
-    {"cache-ram",    0,   FR_OPT_INT,    AT(cache_ram),    "MB", "512", NULL, "memory for contexts that are kept for later requests, besides those in use", 0, 1 << 24, NULL},
-    {"body-memory",  0,   FR_OPT_INT,    AT(body_memory),  "MB", "512", NULL, "memory for the bodies of all requests and what is made of them; where others hold it a request gets a 503", 16, 1 << 20, NULL},
-    {"drafters",     0,   FR_OPT_SPEC,   AT(drafters),     "SPEC,...", NULL, NULL, "drafters that a request may choose besides --drafter, in its field 'drafter'", 0, 0, NULL},
-    {"n-predict",    'n', FR_OPT_INT,    AT(n_predict),    "N", "-1", NULL, "tokens of an answer where the request does not say", -1, 1 << 30, NULL},
-    {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "requests that may wait; more are refused with 503", 0, 1 << 20, NULL},
-    {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "seconds of a request from its arrival on; 0 is no limit", 0, 1e9, NULL},
-    {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds that unfinished answers get at shutdown", 0, 1e9, NULL},
-    {"drain-delay",  0,   FR_OPT_FLOAT,  AT(drain_delay),  "S", "0", NULL, "seconds at shutdown, before --drain begins, in which requests are still taken while /ready answers 503", 0, 1e9, NULL},
-    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", FR_OPT_DIGITS(FR_PROMPT_SHARE), NULL, "how long a pass may take that reads prompts while other answers are written, in plain passes: less keeps those smoother, more reads prompts sooner", 1, 1000, NULL},
-    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of its file", "name of the model in answers; of several, with commas, the alphabetically first", 0, 0, NULL},
-    {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "words for the model at /v1/models, with commas", 0, 0, NULL},
-    FR_CMD_REASONING(", where a request does not set it", "'auto' and 'on' tell"),
-    {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "add a field __verbose to chat answers: the prompt and how the answer was made", 0, 0, NULL},
+    {"cache-ram",    0,   FR_OPT_INT,    AT(cache_ram),    "MB", "512", NULL, "memory for contexts kept for later requests, in addition to those in use", 0, 1 << 24, NULL},
+    {"body-memory",  0,   FR_OPT_INT,    AT(body_memory),  "MB", "512", NULL, "memory for the bodies of all requests and the data made from them; a request gets status 503 while others use it up", 16, 1 << 20, NULL},
+    {"drafters",     0,   FR_OPT_SPEC,   AT(drafters),     "SPEC,...", NULL, NULL, "drafters besides --drafter that a request may choose in its field 'drafter'", 0, 0, NULL},
+    {"n-predict",    'n', FR_OPT_INT,    AT(n_predict),    "N", "-1", NULL, "maximum number of tokens of an answer if the request sets none; -1: until the end token", -1, 1 << 30, NULL},
+    {"queue",        0,   FR_OPT_INT,    AT(queue),        "N", "64", NULL, "number of requests that may wait; others are refused with status 503", 0, 1 << 20, NULL},
+    {"timeout",      0,   FR_OPT_FLOAT,  AT(timeout),      "S", "0", NULL, "time limit of a request in seconds, from its arrival; 0: none", 0, 1e9, NULL},
+    {"drain",        0,   FR_OPT_FLOAT,  AT(drain),        "S", "30", NULL, "seconds at shutdown in which running answers may finish", 0, 1e9, NULL},
+    {"drain-delay",  0,   FR_OPT_FLOAT,  AT(drain_delay),  "S", "0", NULL, "seconds at shutdown, before --drain, in which requests are still accepted while /ready returns 503", 0, 1e9, NULL},
+    {"prompt-share", 0,   FR_OPT_FLOAT,  AT(prompt_share), "X", FR_OPT_DIGITS(FR_PROMPT_SHARE), NULL, "time limit of a pass that reads prompts while other answers are generated, as a multiple of a plain pass; a lower value keeps these answers smoother, a higher value reads prompts sooner", 1, 1000, NULL},
+    {"alias",        0,   FR_OPT_STRING, AT(alias),        "NAME", NULL, "that of the model's file", "name of the model in answers; of several names separated by commas, the alphabetically first", 0, 0, NULL},
+    {"tags",         0,   FR_OPT_STRING, AT(tags),         "LIST", NULL, NULL, "tags of the model at /v1/models, separated by commas", 0, 0, NULL},
+    FR_CMD_REASONING(" in requests that do not set it", "'auto' and 'on' pass"),
+    {"verbose",      'v', FR_OPT_FLAG,   AT(verbose),      NULL, NULL, NULL, "add a field __verbose to chat answers, with the prompt and the settings and statistics of the answer", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option access_options[] = {
-    {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "require this API key, or one of several with commas; other users see it in the process list", 0, 0, NULL},
-    {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "ask for one of the keys in this file, one a line", 0, 0, NULL},
-    {"allow-host",   0,   FR_OPT_STRING, AT(allow_host),   "NAME,...", NULL, "without keys those of --host", "names by which a request may call this server, besides localhost and addresses; '*' is any; with keys any unless this is given", 0, 0, NULL},
-    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "origins whose pages may send requests from a browser; '*' is all, 'localhost' this machine's on any port", 0, 0, NULL},
-    {"forwarded-from", 0, FR_OPT_STRING, AT(forwarded_from), "LIST", NULL, NULL, "proxies whose X-Forwarded-For names the client, as addresses and networks (10.0.0.0/8) with commas: clients share the server by key, then by address", 0, 0, NULL},
-    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "connections at a time; beyond that, one that the server waits for is closed", 1, 65000, NULL},
-    {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "connections from one address at a time; 0 is as many as --connections", 0, 65000, NULL},
-    {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds in which a connection must begin a request, and again for the rest of it, with a second more for each 10 KB of body, or 100 KB after its first megabyte", 0.1, 1e6, NULL},
+    {"api-key",      0,   FR_OPT_STRING, AT(api_key),      "KEY", NULL, NULL, "require this API key, or one of several separated by commas; other users can see it in the process list", 0, 0, NULL},
+    {"api-key-file", 0,   FR_OPT_FILE,   AT(api_key_file), "FILE", NULL, NULL, "require one of the API keys in this file, one per line", 0, 0, NULL},
+    {"allow-host",   0,   FR_OPT_STRING, AT(allow_host),   "NAME,...", NULL, "without keys those of --host, with keys any", "host names that requests may use for this server, besides localhost and addresses; '*': any", 0, 0, NULL},
+    {"cors-origins", 0,   FR_OPT_STRING, AT(cors),         "LIST", NULL, NULL, "origins whose pages may send requests from a browser; '*': all; 'localhost': those of this machine, on any port", 0, 0, NULL},
+    {"forwarded-from", 0, FR_OPT_STRING, AT(forwarded_from), "LIST", NULL, NULL, "proxies whose X-Forwarded-For is trusted, as addresses and networks (10.0.0.0/8) separated by commas; the server is shared among clients by key, then by address", 0, 0, NULL},
+    {"connections",  0,   FR_OPT_INT,    AT(connections),  "N", "512", NULL, "maximum number of connections; a new one beyond it replaces the one that the server has waited for longest", 1, 65000, NULL},
+    {"peer-connections", 0, FR_OPT_INT,  AT(peer_connections), "N", "0", NULL, "maximum number of connections from one address; 0: as many as --connections", 0, 65000, NULL},
+    {"request-time", 0,   FR_OPT_FLOAT,  AT(request_time), "S", "10", NULL, "seconds in which a connection must begin a request, and again to send the rest; the rest gets one more second per 10 KB of body, after the first megabyte per 100 KB", 0.1, 1e6, NULL},
     {"metrics",      0,   FR_OPT_FLAG,   AT(metrics),      NULL, NULL, NULL, "serve metrics for Prometheus at /metrics", 0, 0, NULL},
-    {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "show at /slots what each context does (the default)", 0, 0, NULL},
-    {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "no /slots and no /activity", 0, 0, NULL},
-    {"no-ui",        0,   FR_OPT_FLAG,   AT(no_page),      NULL, NULL, NULL, "no page at /", 0, 0, NULL},
-    {"no-webui",     0,   FR_OPT_FLAG,   AT(no_page),      NULL, NULL, NULL, "the same", 0, 0, NULL},
-    {"log-format",   0,   FR_OPT_ENUM,   AT(log_format),   NULL, "text", NULL, "form of the line for each request on stderr", 0, 0, "text|json"},
-    {"quiet",        'q', FR_OPT_FLAG,   AT(quiet),        NULL, NULL, NULL, "no progress and no lines for requests on stderr", 0, 0, NULL},
+    {"slots",        0,   FR_OPT_FLAG,   AT(slots),        NULL, NULL, NULL, "show the state of each context at /slots (the default)", 0, 0, NULL},
+    {"no-slots",     0,   FR_OPT_FLAG,   AT(no_slots),     NULL, NULL, NULL, "disable /slots and /activity", 0, 0, NULL},
+    {"no-ui",        0,   FR_OPT_FLAG,   AT(no_page),      NULL, NULL, NULL, "disable the page at /", 0, 0, NULL},
+    {"no-webui",     0,   FR_OPT_FLAG,   AT(no_page),      NULL, NULL, NULL, "same as --no-ui", 0, 0, NULL},
+    {"log-format",   0,   FR_OPT_ENUM,   AT(log_format),   NULL, "text", NULL, "format of the log line of each request on stderr", 0, 0, "text|json"},
+    {"quiet",        'q', FR_OPT_FLAG,   AT(quiet),        NULL, NULL, NULL, "print no progress and no request log on stderr", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"Server", options};
@@ -216,18 +216,16 @@ static const fr_option_group access_group = {"Access", access_options};
 
 const fr_cmd fr_cmd_serve = {
     {.name = "serve",
-     .summary = "answer requests over HTTP, as OpenAI's API and llama.cpp's server do",
-     .about =
-         "Answers many requests in shared passes of one model. The bytes of an answer do not "
-         "depend on other requests: 'forerun run --request BODY.json' with the seed that the "
-         "answer names gives the same. In a browser its address shows a page to talk to the "
-         "model.\n\nPaths: /, "
-         "/v1/chat/completions, /v1/completions, /v1/messages, "
-         "/v1/responses, /completion, /infill, /tokenize, /detokenize, /apply-template, "
-         "/tokenizer_info, /v1/models, /health, /ready, /props, "
-         "/slots, /activity, /metrics. Sampling options are the defaults for what a request leaves "
-         "out.\n\n"
-         "SIGTERM and Ctrl-C end it: new requests are refused, those in progress are answered.",
+     .summary = "serve the APIs of OpenAI, Anthropic and llama.cpp over HTTP",
+     .about = "Answers many requests in shared passes of one model. The bytes of an answer do not "
+              "depend on other requests: 'forerun run --request BODY.json' with the seed that the "
+              "answer reports gives the same bytes. In a browser, the address of the server shows "
+              "a page for conversations with the model.\n\nPaths: /, /v1/chat/completions, "
+              "/v1/completions, /v1/messages, /v1/responses, /completion, /infill, /tokenize, "
+              "/detokenize, /apply-template, /tokenizer_info, /v1/models, /health, /ready, /props, "
+              "/slots, /activity, /metrics. Sampling options are the defaults for fields that a "
+              "request omits.\n\nSIGTERM and Ctrl-C shut the server down: it refuses new requests "
+              "and answers those in progress.",
      .example = "forerun serve -m models/smollm2-135m.gguf --port 8080",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_draft_options,
                 &fr_cmd_serve_sampling_options, &access_group}},

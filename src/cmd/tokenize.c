@@ -126,8 +126,8 @@ static int run_detokenize(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 // clang-format off
 static const fr_option options[] = {
-    {"special",  0, FR_OPT_FLAG, offsetof(fr_cmd_args, special),     NULL, NULL, NULL, "read special tokens in the text as such (in messages, too, where they are plain text else)", 0, 0, NULL},
-    {"messages", 0, FR_OPT_FLAG, offsetof(fr_cmd_args, as_messages), NULL, NULL, NULL, "the lines are conversations, put through the chat template", 0, 0, NULL},
+    {"special",  0, FR_OPT_FLAG, offsetof(fr_cmd_args, special),     NULL, NULL, NULL, "parse special tokens in the text, also in messages, where they are plain text otherwise", 0, 0, NULL},
+    {"messages", 0, FR_OPT_FLAG, offsetof(fr_cmd_args, as_messages), NULL, NULL, NULL, "lines are conversations, to which the chat template is applied", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
@@ -136,12 +136,12 @@ static const fr_option_group group = {"Tokenizing", options};
 const fr_cmd fr_cmd_tokenize = {
     {.name = "tokenize",
      .summary = "turn text into token ids",
-     .about =
-         "Reads JSON lines from standard input and answers each with one JSON line at once: "
-         "{\"text\":\"...\"}, or {\"hex\":\"...\"} for bytes that are not UTF-8, in; "
-         "{\"ids\":[...]} out. No beginning-of-text token is added.\n\nWith --messages the lines "
-         "are {\"messages\":[...],\"tools\":[...],\"add_generation_prompt\":true} and the answer "
-         "also has the \"prompt\" that the model's chat template makes of them.",
+     .about = "Reads JSON lines from standard input and answers each at once with one JSON line. A "
+              "line of input is {\"text\":\"...\"}, or {\"hex\":\"...\"} for bytes that are not "
+              "UTF-8; a line of output is {\"ids\":[...]}. No beginning-of-text token is "
+              "added.\n\nWith --messages a line of input is "
+              "{\"messages\":[...],\"tools\":[...],\"add_generation_prompt\":true}, and the line "
+              "of output also has \"prompt\", the text that the chat template makes of it.",
      .example = "echo '{\"text\":\"Hello world\"}' | forerun tokenize -m models/smollm2-135m.gguf",
      .groups = {&fr_cmd_file_options, &group}},
     run_tokenize};
@@ -149,9 +149,9 @@ const fr_cmd fr_cmd_tokenize = {
 const fr_cmd fr_cmd_detokenize = {
     {.name = "detokenize",
      .summary = "turn token ids into text",
-     .about = "Reads JSON lines {\"ids\":[...]} from standard input and answers each with "
-              "{\"text\":\"...\"} at once. Where the bytes are not UTF-8 the text has U+FFFD in "
-              "their place and \"hex\" holds them as they are.",
+     .about = "Reads JSON lines {\"ids\":[...]} from standard input and answers each at once with "
+              "{\"text\":\"...\"}. If the bytes are not UTF-8, the text has U+FFFD in their place, "
+              "and \"hex\" has the bytes themselves.",
      .example = "echo '{\"ids\":[19556, 905]}' | forerun detokenize -m models/smollm2-135m.gguf",
      .groups = {&fr_cmd_file_options}},
     run_detokenize};

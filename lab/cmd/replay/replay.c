@@ -155,26 +155,26 @@ static int run_replay(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"prompts",   0,   FR_OPT_FILE,   AT(prompts),   "FILE,FILE...", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the user's turns are played; results by file and over all", 0, 0, NULL},
-    {"drafters",  0,   FR_OPT_SPEC,   AT(drafters),  "SPEC,SPEC...", NULL, NULL, "who drafts", 0, 0, NULL},
-    {"n-predict", 'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "tokens to generate at most, for each turn", 1, 1 << 20, NULL},
-    {"limit",     0,   FR_OPT_INT,    AT(limit),     "K", "0", "all", "take the first K prompts of every file", 0, 1 << 30, NULL},
-    {"width",     0,   FR_OPT_INT,    AT(width),     "N", "16", NULL, "texts at once", 1, 64, NULL},
-    {"check",     0,   FR_OPT_FLOAT,  AT(check),     "SHARE", "0.02", NULL, "share of the results that real runs check, drawn by a hash", 0, 1, NULL},
-    {"answers",   0,   FR_OPT_FILE,   AT(answers),   "FILE", NULL, NULL, "where plain decoding's answers are kept; what is there is not asked again", 0, 0, NULL},
-    {"output",    'o', FR_OPT_FILE,   AT(results),   "FILE", NULL, NULL, "the results, a JSON line for each prompt and drafter; what is there is not measured again", 0, 0, NULL},
+    {"prompts",   0,   FR_OPT_FILE,   AT(prompts),   "FILE,FILE...", NULL, NULL, "files of JSON lines {\"id\",\"messages\":[...]}, of which the user's turns are answered; results are given per file and in total", 0, 0, NULL},
+    {"drafters",  0,   FR_OPT_SPEC,   AT(drafters),  "SPEC,SPEC...", NULL, NULL, "drafters to measure", 0, 0, NULL},
+    {"n-predict", 'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "maximum number of tokens to generate for each turn", 1, 1 << 20, NULL},
+    {"limit",     0,   FR_OPT_INT,    AT(limit),     "K", "0", "all", "use only the first K prompts of each file", 0, 1 << 30, NULL},
+    {"width",     0,   FR_OPT_INT,    AT(width),     "N", "16", NULL, "number of texts processed at the same time", 1, 64, NULL},
+    {"check",     0,   FR_OPT_FLOAT,  AT(check),     "SHARE", "0.02", NULL, "share of the results that are checked by real runs, selected by a hash", 0, 1, NULL},
+    {"answers",   0,   FR_OPT_FILE,   AT(answers),   "FILE", NULL, NULL, "file for the answers of plain decoding; answers that it already has are not generated again", 0, 0, NULL},
+    {"output",    'o', FR_OPT_FILE,   AT(results),   "FILE", NULL, NULL, "file for the results, a JSON line for each prompt and drafter; results that it already has are not measured again", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option drafting[] = {
-    {"tree",      0,   FR_OPT_STRING, AT(tree),       "N|FILE", "16", NULL, "candidate tree: N nodes, or the shape in a file (a path of ranks a line, as 0.0.1)", 0, 0, NULL},
-    {"draft-opt", 0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafters' own; may be given many times", 0, 0, NULL},
+    {"tree",      0,   FR_OPT_STRING, AT(tree),       "N|FILE", "16", NULL, "candidate tree: N nodes, or a shape file (one path of ranks per line, such as 0.0.1)", 0, 0, NULL},
+    {"draft-opt", 0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "setting of the drafters; may be repeated", 0, 0, NULL},
     {.name = NULL}};
 static const fr_option sampling[] = {
-    {"temp",      0,   FR_OPT_FLOAT, AT(temp),  "T", "0",    NULL, "temperature; 0 is greedy", 0, FR_TEMPERATURE_MAX, NULL},
-    {"top-k",     0,   FR_OPT_INT,   AT(top_k), "N", "40",   NULL, "draw from the N best tokens; 0 is off", 0, 1 << 30, NULL},
-    {"top-p",     0,   FR_OPT_FLOAT, AT(top_p), "P", "0.95", NULL, "draw from the best tokens that hold probability P; 1 is off", 0, 1, NULL},
-    {"min-p",     0,   FR_OPT_FLOAT, AT(min_p), "P", "0.05", NULL, "drop tokens below P times the best one's probability; 0 is off", 0, 1, NULL},
-    {"seed",      's', FR_OPT_U64,   AT(seed),  "N", "0",    NULL, "seed of the draws", 0, 0, NULL},
+    {"temp",      0,   FR_OPT_FLOAT, AT(temp),  "T", "0",    NULL, "temperature; 0: greedy", 0, FR_TEMPERATURE_MAX, NULL},
+    {"top-k",     0,   FR_OPT_INT,   AT(top_k), "N", "40",   NULL, "draw from the N likeliest tokens; 0: off", 0, 1 << 30, NULL},
+    {"top-p",     0,   FR_OPT_FLOAT, AT(top_p), "P", "0.95", NULL, "draw from the likeliest tokens whose probabilities add up to P; 1: off", 0, 1, NULL},
+    {"min-p",     0,   FR_OPT_FLOAT, AT(min_p), "P", "0.05", NULL, "drop tokens less probable than P times the best token; 0: off", 0, 1, NULL},
+    {"seed",      's', FR_OPT_U64,   AT(seed),  "N", "0",    NULL, "seed of the random draws", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
 static const fr_option_group group = {"What is replayed", options},
@@ -183,16 +183,16 @@ static const fr_option_group group = {"What is replayed", options},
 
 const fr_cmd lab_cmd_replay = {
     {.name = "replay",
-     .summary = "measure tokens a pass on many prompts, where the answers are known",
+     .summary = "measure tokens per pass on many prompts from known answers",
      .about =
-         "Plain decoding answers all prompts first, many at a time. Then the model reads each text "
-         "once, and every drafter goes over it with trees of a fixed size. Where it attaches rows "
-         "a pass is run, without the candidates that the answer contradicts; else none is. "
-         "Drafters propose and learn as if all had been in it. So the tokens a pass are those of "
-         "'bench --tree N --no-adapt' at a part of its time, and no clock has a say in them.\n\n"
-         "Every answer is compared with plain decoding's, and a share of the conversations is "
-         "decoded for real too: exit code 1 where bytes, passes, rows or depths differ. Both "
-         "files can be gone on with after an interruption.",
+         "Plain decoding first answers all prompts, many at a time. Then the model reads each text "
+         "once, and every drafter goes over it with trees of a fixed size. Only for a drafter that "
+         "attaches rows is a pass run, without the candidates that the answer contradicts. "
+         "Drafters propose and learn as if all candidates had been in the pass. So the tokens per "
+         "pass are those of 'bench --tree N --no-adapt' in a fraction of its time, and they do not "
+         "depend on a clock.\n\nEvery answer is compared with that of plain decoding, and a share "
+         "of the conversations is also decoded for real. The exit code is 1 if bytes, passes, rows "
+         "or depths differ. After an interruption, the same command line continues both files.",
      .example = "forerun-lab replay -m models/smollm2-135m.gguf --prompts prompts.jsonl --drafters "
                 "eagle,medusa,prompt-lookup --answers answers.jsonl -o results.jsonl",
      .groups = {&group, &fr_cmd_model_options, &draft_group, &sampling_group,

@@ -85,12 +85,12 @@ static int run_accuracy(const fr_cmd_args *args, const fr_parsed *parsed) {
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
     {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC,SPEC...", "auto", NULL, "the drafters whose guesses are measured", 0, 0, NULL},
-    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the first turn is played", 0, 0, NULL},
-    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "64", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
-    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "50", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
-    {"given",         0,   FR_OPT_ENUM,   AT(choice),    NULL, "guesses", NULL, "what a guess at distance 2 and more goes on from: the drafter's own best guesses, or the answer's tokens", 0, 0, "guesses|answer"},
-    {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
-    {"plot",          0,   FR_OPT_FILE,   AT(plot),      "FILE.svg", NULL, NULL, "draw the shares by distance into this file", 0, 0, NULL},
+    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, NULL, "file of JSON lines {\"id\",\"messages\":[...]}, of which the first turn is answered", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "64", NULL, "maximum number of tokens to generate for each prompt", 1, 1 << 20, NULL},
+    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "50", NULL, "use only the first K prompts; 0: all", 0, 1 << 30, NULL},
+    {"given",         0,   FR_OPT_ENUM,   AT(choice),    NULL, "guesses", NULL, "tokens that a guess at distance 2 or more continues: the drafter's own best guesses, or those of the answer", 0, 0, "guesses|answer"},
+    {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "setting of the drafter; may be repeated", 0, 0, NULL},
+    {"plot",          0,   FR_OPT_FILE,   AT(plot),      "FILE.svg", NULL, NULL, "draw the shares by distance to this file", 0, 0, NULL},
     FR_CMD_FORCE,
     FR_CMD_TEMPLATE,
     {.name = NULL}};
@@ -100,15 +100,14 @@ static const fr_option_group group = {"What is measured", options};
 const fr_cmd fr_cmd_accuracy = {
     {.name = "accuracy",
      .summary = "measure how often a drafter's guesses are right",
-     .about =
-         "Generates greedily and asks the drafter at every position of every answer: for each "
-         "distance from the last accepted token, how often the true token is among the drafter's "
-         "first 1 to 10 guesses. Guesses of a drafter that has distributions are its 10 likeliest "
-         "tokens; drafters that copy n-grams, and SPECs of several parts, have none, and their "
-         "candidates are ranked by their scores. Drafters "
-         "without a limit of their own draft 6 tokens deep, draft models 4, or --draft-opt "
-         "depth=N. A position without a guess counts as wrong. Intervals cover 95 % of bootstrap "
-         "samples of the prompts.",
+     .about = "Generates greedily and queries the drafter at every position of every answer. For "
+              "each distance from the last accepted token it reports how often the true token is "
+              "among the first 1 to 10 guesses of the drafter. A position without a guess counts "
+              "as wrong. Intervals cover 95 % of bootstrap samples of the prompts.\n\nA drafter "
+              "with distributions guesses its 10 likeliest tokens. Drafters that copy n-grams, and "
+              "SPECs of several parts, have no distributions; their candidates are ranked by "
+              "score. Drafters without a depth limit of their own draft 6 tokens ahead, draft "
+              "models 4; --draft-opt depth=N changes it.",
      .example = "forerun accuracy -m models/smollm2-135m.gguf --drafter prompt-lookup --prompts "
                 "prompts.jsonl --limit 8",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},

@@ -175,22 +175,22 @@ static int run_bench(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE,FILE...", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}; the user's turns are played; results by file and over all", 0, 0, NULL},
-    {"drafters",      0,   FR_OPT_SPEC,   AT(drafters),  "SPEC,SPEC...", "auto", NULL, "who drafts; 'none' is always run too", 0, 0, NULL},
-    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "tokens to generate at most, for each turn", 1, 1 << 20, NULL},
-    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "0", "all", "take the first K prompts of every file", 0, 1 << 30, NULL},
-    {"repeat",        0,   FR_OPT_INT,    AT(repeat),    "R", "1", NULL, "times that every prompt is run, in new sessions", 1, 1000, NULL},
+    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE,FILE...", NULL, NULL, "files of JSON lines {\"id\",\"messages\":[...]}, of which the user's turns are answered; results are given per file and in total", 0, 0, NULL},
+    {"drafters",      0,   FR_OPT_SPEC,   AT(drafters),  "SPEC,SPEC...", "auto", NULL, "drafters to compare; 'none' is always included", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "128", NULL, "maximum number of tokens to generate for each turn", 1, 1 << 20, NULL},
+    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "0", "all", "use only the first K prompts of each file", 0, 1 << 30, NULL},
+    {"repeat",        0,   FR_OPT_INT,    AT(repeat),    "R", "1", NULL, "number of runs of each prompt, each in new sessions", 1, 1000, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 static const fr_option shape[] = {
     FR_CMD_TREE,
-    {"tree-sizes", 0, FR_OPT_STRING, AT(tree_sizes), "N,N...", NULL, NULL, "run every drafter with trees of N nodes too: tokens a pass and speed by size", 0, 0, NULL},
-    {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "never shrink the tree or fall back to plain decoding", 0, 0, NULL},
-    {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafters' own; may be given many times", 0, 0, NULL},
+    {"tree-sizes", 0, FR_OPT_STRING, AT(tree_sizes), "N,N...", NULL, NULL, "also run every drafter with trees of N nodes, and report tokens per pass and speed by size", 0, 0, NULL},
+    {"no-adapt",  0, FR_OPT_FLAG,   AT(no_adapt), NULL, NULL, NULL, "use trees of the full size in every pass, whatever they cost", 0, 0, NULL},
+    {"draft-opt", 0, FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "setting of the drafters; may be repeated", 0, 0, NULL},
     FR_CMD_ACCEPT,
     {.name = NULL}};
 static const fr_option output[] = {
-    {"report", 0, FR_OPT_FILE, AT(report), "DIR", NULL, NULL, "write a page with tables and pictures into this folder: DIR/index.html", 0, 0, NULL},
+    {"report", 0, FR_OPT_FILE, AT(report), "DIR", NULL, NULL, "write a page with tables and pictures to DIR/index.html", 0, 0, NULL},
     FR_CMD_FORCE,
     {.name = NULL}};
 // clang-format on
@@ -200,22 +200,21 @@ static const fr_option_group group = {"What is run", options}, shape_group = {"D
 const fr_cmd fr_cmd_bench = {
     {.name = "bench",
      .summary = "compare drafters on the same prompts",
-     .about =
-         "Runs every drafter on the same prompts and compares its tokens and text with those of "
-         "plain decoding. Drafters take turns pass by pass, the one with the fewest tokens first, "
-         "so that noise of the machine affects all of them alike. The exit code is 1 if an output "
-         "differs that must be the same (shown as NO; no: --accept does not promise the same "
-         "bytes). Rates count decoding alone. The speedup is that of all tokens together; min and "
-         "max are over single answers, each paired with plain decoding's of the same moment. The "
-         "median is over answers, with an interval by the sign test. Ctrl-C ends it, and what was "
-         "measured until then is shown.\n\n"
-         "Every conversation has new sessions, and a prompt that occurs twice in the files is run "
-         "once. The acceptance is the probability of accepting a candidate whose parent was "
-         "accepted that explains the tokens per pass; break-even is the acceptance at which the "
-         "same passes in the same time would be as fast as plain decoding.\n\n"
-         "The page needs no network. It shows speed by prompts, times and rows of the passes, "
-         "acceptance by depth, tokens per pass by size of the tree, and all numbers; bench.json "
-         "lies beside it.",
+     .about = "Runs every drafter on the same prompts and compares its tokens and text with those "
+              "of plain decoding. The exit code is 1 if an output differs that must have the same "
+              "bytes. The table shows such an output as NO; \"no\" means that --accept does not "
+              "promise the same bytes.\n\nDrafters take turns pass by pass, the one with the "
+              "fewest tokens first, so that noise of the machine affects all of them alike. Every "
+              "conversation has new sessions. A prompt that occurs twice in the files is run once. "
+              "Ctrl-C ends the run, and the results so far are printed.\n\nRates count decoding "
+              "alone. The speedup is that of all tokens together. Min and max are those of single "
+              "answers, each paired with the answer of plain decoding at the same moment. The "
+              "median is over answers, with an interval by the sign test. The acceptance is the "
+              "probability of accepting a candidate whose parent was accepted, computed from the "
+              "tokens per pass. Break-even is the acceptance at which the same passes in the same "
+              "time would be as fast as plain decoding.\n\nThe page needs no network. It shows "
+              "speed by prompts, times and rows of the passes, acceptance by depth, tokens per "
+              "pass by tree size, and all numbers; bench.json lies beside it.",
      .example = "forerun bench -m models/smollm2-135m.gguf --prompts prompts.jsonl --drafters "
                 "prompt-lookup --limit 8 --report report",
      .groups = {&group, &fr_cmd_model_options, &shape_group, &fr_cmd_sampling_options,

@@ -244,10 +244,10 @@ static int run_curve(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"rows",    0, FR_OPT_STRING, AT(rows),     "N,N...", "1,2,4,8,16,32,64", NULL, "rows of a pass, 1 to 64 each", 0, 0, NULL},
-    {"context", 0, FR_OPT_STRING, AT(contexts), "N,N...", "512", NULL, "tokens that every row sees; up to 6 numbers make a table of rows and contexts", 0, 0, NULL},
-    {"phases",  0, FR_OPT_FLAG,   AT(phases),   NULL, NULL, NULL, "show where the time of a pass goes: norms, quantising, products, attention, waiting", 0, 0, NULL},
-    {"plot",    0, FR_OPT_FILE,   AT(plot),     "FILE.svg", NULL, NULL, "draw the curves and the limit into this file", 0, 0, NULL},
+    {"rows",    0, FR_OPT_STRING, AT(rows),     "N,N...", "1,2,4,8,16,32,64", NULL, "numbers of rows of a pass, 1 to 64 each", 0, 0, NULL},
+    {"context", 0, FR_OPT_STRING, AT(contexts), "N,N...", "512", NULL, "number of tokens that every row sees; up to 6 numbers give a table of rows and contexts", 0, 0, NULL},
+    {"phases",  0, FR_OPT_FLAG,   AT(phases),   NULL, NULL, NULL, "show the share of each phase of a pass: norms, quantising, products, attention, waiting", 0, 0, NULL},
+    {"plot",    0, FR_OPT_FILE,   AT(plot),     "FILE.svg", NULL, NULL, "draw the curves and the limit to this file", 0, 0, NULL},
     FR_CMD_FORCE,
     {.name = NULL}};
 // clang-format on
@@ -255,20 +255,19 @@ static const fr_option_group group = {"What is measured", options};
 
 const fr_cmd fr_cmd_curve = {
     {.name = "curve",
-     .summary = "measure how a pass grows with its rows",
-     .about =
-         "Measures the forward latency curve L(n): the time of a pass with logits on all n rows. "
-         "Row counts and contexts take turns; shown are the minimum and the median of each.\n\n"
-         "Between any two passes the limits of the machine are probed: how many bytes of the "
-         "weights all threads read per second, and how many 8-bit integer products the instruction "
-         "set in use does per second. The fraction of the limit is the median over passes of "
-         "max(bytes / read, n * products / peak) / seconds, where read and peak are the means of "
-         "the probes before and after the pass. Passes whose two probes differ by more than 10 % "
-         "do not count, as long as three others remain. The rates shown are the medians of all "
-         "probes (read_gb_s, int8_gmac_s in the JSON document) and the best ones (..._best).\n\n"
-         "In the JSON document, ms is the minimum, values outside of 'contexts' are those of the "
-         "first context, 'passes' counts the passes measured, and 'passes_counted' those that the "
-         "fraction is of.",
+     .summary = "measure the time of a pass by its number of rows",
+     .about = "Measures the forward latency curve L(n): the time of a pass with logits on all n "
+              "rows. Row counts and contexts take turns. The minimum and the median of each are "
+              "printed.\n\nBetween any two passes the limits of the machine are probed: how many "
+              "bytes of the weights all threads read per second, and how many products of 8-bit "
+              "integers the instruction set in use computes per second. The fraction of the limit "
+              "is the median over passes of max(bytes / read, n * products / peak) / seconds, "
+              "where read and peak are the means of the probes before and after the pass. A pass "
+              "whose two probes differ by more than 10 % does not count, as long as three others "
+              "remain. The rates printed are the medians of all probes (read_gb_s, int8_gmac_s in "
+              "the JSON document) and the highest ones (..._best).\n\nIn the JSON document, 'ms' "
+              "is the minimum, and values outside of 'contexts' are those of the first context. "
+              "'passes' counts the passes measured, 'passes_counted' those used for the fraction.",
      .example = "forerun curve -m models/smollm2-135m.gguf --context 512,2000 --plot curve.svg",
      .groups = {&group, &fr_cmd_engine_options, &fr_cmd_output_options}},
     run_curve};

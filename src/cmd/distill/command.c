@@ -136,30 +136,30 @@ static int run_capture(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
-#define WIDTH  {"width",  0, FR_OPT_INT, AT(width), "N", "32", NULL, "texts at once", 1, FR_TEXT_BATCH_MAX, NULL}
-#define LIMIT  {"limit",  0, FR_OPT_INT, AT(limit), "K", NULL, NULL, "take the first K conversations of each file; 0 is all", 0, 1 << 30, NULL}
-#define TURNS  {"turns",  0, FR_OPT_INT, AT(turns), "N", "1", NULL, "take the first N of the user's turns of each conversation", 1, 64, NULL}
-#define ENOUGH {"tokens", 0, FR_OPT_U64, AT(enough), "N", NULL, NULL, "stop when about so many tokens of answers are there, those that were begun (--width) are written to their end; 0 is never", 0, 0, NULL}
-#define TAPS   {"taps",   0, FR_OPT_STRING, AT(taps), "L,L...", NULL, NULL, "capture the residual after these layers too", 0, 0, NULL}
+#define WIDTH  {"width",  0, FR_OPT_INT, AT(width), "N", "32", NULL, "number of texts processed at the same time", 1, FR_TEXT_BATCH_MAX, NULL}
+#define LIMIT  {"limit",  0, FR_OPT_INT, AT(limit), "K", NULL, NULL, "use only the first K conversations of each file; 0: all", 0, 1 << 30, NULL}
+#define TURNS  {"turns",  0, FR_OPT_INT, AT(turns), "N", "1", NULL, "use only the first N of the user's turns of each conversation", 1, 64, NULL}
+#define ENOUGH {"tokens", 0, FR_OPT_U64, AT(enough), "N", NULL, NULL, "stop after about N tokens of answers; answers already begun (up to --width) are completed; 0: no limit", 0, 0, NULL}
+#define TAPS   {"taps",   0, FR_OPT_STRING, AT(taps), "L,L...", NULL, NULL, "also capture the residual after these layers", 0, 0, NULL}
 static const fr_option distill_options[] = {
-    {"prompts",   0,   FR_OPT_FILE,  AT(prompts),   "FILE,...", NULL, NULL, "JSON lines {\"id\",\"messages\":[...]}, plain or packed by gzip", 0, 0, NULL},
-    {"output",    'o', FR_OPT_FILE,  AT(output),    "FILE", NULL, NULL, "the answers, JSON lines; what it holds already is not asked again; on the disk within 5 seconds", 0, 0, NULL},
-    {"capture",   0,   FR_OPT_FILE,  AT(capture),   "DIR", NULL, NULL, "keep what the model computes for them, for 'train'", 0, 0, NULL},
+    {"prompts",   0,   FR_OPT_FILE,  AT(prompts),   "FILE,...", NULL, NULL, "files of JSON lines {\"id\",\"messages\":[...]}, plain or gzipped", 0, 0, NULL},
+    {"output",    'o', FR_OPT_FILE,  AT(output),    "FILE", NULL, NULL, "file for the answers, JSON lines; answers that it already has are not generated again; an answer is on disk within 5 seconds", 0, 0, NULL},
+    {"capture",   0,   FR_OPT_FILE,  AT(capture),   "DIR", NULL, NULL, "folder for the states that the model computes for the answers, for 'train'", 0, 0, NULL},
     FR_CMD_FORCE,
     TAPS,
-    {"n-predict", 'n', FR_OPT_INT,   AT(n_predict), "N", "256", NULL, "tokens of an answer at most", 1, 1 << 20, NULL},
-    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "three times --n-predict, with room for 512 tokens besides the answer, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
+    {"n-predict", 'n', FR_OPT_INT,   AT(n_predict), "N", "256", NULL, "maximum number of tokens of an answer", 1, 1 << 20, NULL},
+    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "three times --n-predict, but at least 512 tokens more than --n-predict, and at most the model's", "maximum number of tokens of a text; longer texts are left out", 1, 1 << 24, NULL},
     WIDTH, TURNS, LIMIT, ENOUGH,
-    {"sampled",   0,   FR_OPT_FLOAT, AT(sampled),   "SHARE", "0.3", NULL, "share of the answers that are drawn at random; the others are greedy", 0, 1, NULL},
-    {"temp",      0,   FR_OPT_FLOAT, AT(temp),      "T", "0.8", NULL, "temperature of those, with top-k 40 and top-p 0.95", 0, FR_TEMPERATURE_MAX, NULL},
-    {"seed",      's', FR_OPT_U64,   AT(seed),      "N", "0", NULL, "seed of the order and of which answers are drawn", 0, 0, NULL},
+    {"sampled",   0,   FR_OPT_FLOAT, AT(sampled),   "SHARE", "0.3", NULL, "share of the answers that are sampled; the others are greedy", 0, 1, NULL},
+    {"temp",      0,   FR_OPT_FLOAT, AT(temp),      "T", "0.8", NULL, "temperature of sampled answers, which use top-k 40 and top-p 0.95", 0, FR_TEMPERATURE_MAX, NULL},
+    {"seed",      's', FR_OPT_U64,   AT(seed),      "N", "0", NULL, "seed of the order, and of the choice of sampled answers", 0, 0, NULL},
     FR_CMD_TEMPLATE, {.name = NULL}};
 static const fr_option capture_options[] = {
-    {"data",      0,   FR_OPT_FILE,  AT(data),      "FILE,...", NULL, NULL, "conversations with their answers: JSON lines {\"id\",\"messages\":[...]}, plain or packed by gzip", 0, 0, NULL},
-    {"output",    'o', FR_OPT_FILE,  AT(output),    "DIR", NULL, NULL, "the folder of shards; what it holds already is not computed again", 0, 0, NULL},
+    {"data",      0,   FR_OPT_FILE,  AT(data),      "FILE,...", NULL, NULL, "files of conversations with their answers: JSON lines {\"id\",\"messages\":[...]}, plain or gzipped", 0, 0, NULL},
+    {"output",    'o', FR_OPT_FILE,  AT(output),    "DIR", NULL, NULL, "folder for the shards; conversations that it already has are not computed again", 0, 0, NULL},
     FR_CMD_FORCE,
     TAPS,
-    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "1024, at most the model's", "tokens of a text at most; longer ones are left out", 1, 1 << 24, NULL},
+    {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "1024, at most the model's", "maximum number of tokens of a text; longer texts are left out", 1, 1 << 24, NULL},
     WIDTH, TURNS, LIMIT, ENOUGH, FR_CMD_TEMPLATE, {.name = NULL}};
 // clang-format on
 static const fr_option_group distill_group = {"What is asked", distill_options};
@@ -167,15 +167,14 @@ static const fr_option_group capture_group = {"What is read", capture_options};
 
 const fr_cmd fr_cmd_distill = {
     {.name = "distill",
-     .summary = "have a model answer many prompts at once, as training text of its own",
-     .about =
-         "Answers the user's turns of many conversations in shared passes, which on one "
-         "machine gives several times as many tokens per second as one conversation at a time. "
-         "Answers have the bytes that 'run' gives: some are greedy, the others drawn with a seed "
-         "that follows from what the conversation is known by.\n\n"
-         "Answers stream to a file. With --capture, what the model computed for them goes "
-         "to a folder of shards that 'train' reads. After an interruption, the same command line "
-         "continues both.",
+     .summary = "let a model answer many prompts at the same time, for training",
+     .about = "Answers the user's turns of many conversations in shared passes. On one machine "
+              "this gives several times as many tokens per second as one conversation at a time. "
+              "The answers have the bytes that 'run' gives: some are greedy, the others sampled "
+              "with a seed derived from the conversation's id, or from its text if it has no id of "
+              "its own.\n\nAnswers are streamed to a file. With --capture, the states that the "
+              "model computed for them are written to a folder of shards, which 'train' reads. "
+              "After an interruption, the same command line continues both.",
      .example = "forerun distill -m models/smollm2-135m.gguf --prompts prompts.jsonl -o "
                 "answers.jsonl --capture states",
      .groups = {&distill_group, &fr_cmd_engine_options, &fr_cmd_output_options}},
@@ -183,11 +182,12 @@ const fr_cmd fr_cmd_distill = {
 
 const fr_cmd fr_cmd_capture = {
     {.name = "capture",
-     .summary = "keep what a model computes on given conversations, for 'train'",
-     .about = "Reads conversations whose answers are given, and keeps for every token the final "
-              "hidden state, residuals of chosen layers, and for those of answers the likeliest 64 "
-              "tokens with their probabilities. For answers that the model did not write itself; "
-              "for its own, 'distill --capture' does the same while they are generated.",
+     .summary = "store a model's states on given conversations, for 'train'",
+     .about =
+         "Reads conversations that have answers. For every token it stores the final hidden state "
+         "and the residuals of chosen layers; for the tokens of answers also the 64 likeliest "
+         "tokens with their probabilities. This is for answers that the model did not write "
+         "itself. For its own, 'distill --capture' does the same while they are generated.",
      .example = "forerun capture -m models/smollm2-135m.gguf --data answers.jsonl -o states",
      .groups = {&capture_group, &fr_cmd_engine_options, &fr_cmd_output_options}},
     run_capture};

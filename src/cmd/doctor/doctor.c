@@ -43,13 +43,13 @@ static int run_doctor(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 const fr_cmd fr_cmd_doctor = {
     {.name = "doctor",
-     .summary = "say what this machine is, and what would make forerun faster on it",
-     .about = "Prints the CPU, the kernels that are used, memory and how fast it is read (measured "
-              "for about a second), limits, the trained drafters that are found, and what could be "
-              "better, each with what to do about it. Nothing is changed.\n\nWith -m also whether "
-              "the model fits into memory, how often a second it can be read, what 'tune' "
-              "found and what the packs that fit are expected to bring. What the system does not "
-              "tell is 'not known', in the JSON document null.",
+     .summary = "describe this machine, and what would make forerun faster on it",
+     .about = "Prints the CPU, the kernels in use, the memory and the speed of reading it "
+              "(measured for about a second), limits, the trained drafters that were found, and "
+              "possible improvements, each with a remedy. Nothing is changed.\n\nWith -m it also "
+              "prints whether the model fits into memory, how often per second it can be read, the "
+              "results of 'tune', and the gain that is expected of the packs that fit. What the "
+              "system does not report is 'not known', in the JSON document null.",
      .example = "forerun doctor",
      .groups = {&fr_cmd_file_options, &fr_cmd_output_options}},
     run_doctor};

@@ -268,13 +268,13 @@ static int run_inspect(const fr_cmd_args *args, const fr_parsed *parsed) {
 
 const fr_cmd fr_cmd_inspect = {
     {.name = "inspect",
-     .summary = "show what a model, a pack, a profile or a datastore holds",
-     .about = "Prints a GGUF file's metadata, tensors and fingerprint, and the memory that a "
-              "session on it needs; for a pack also its method, its target, its accuracy on "
-              "held-out text and how it was trained; for a profile what 'tune' found; for a "
-              "datastore its vocabulary and sizes. Of a GGUF file only the "
-              "header and a little of every tensor are read.\n\nIn the JSON "
-              "document a list of more than 64 items is given as its length and its beginning.",
+     .summary = "show the contents of a model, a pack, a profile or a datastore",
+     .about = "Prints the metadata, tensors and fingerprint of a GGUF file, and the memory that a "
+              "session on it needs. For a pack it also prints the method, the target, the accuracy "
+              "on held-out text and the training; for a profile the results of 'tune'; for a "
+              "datastore its vocabulary and sizes. Of a GGUF file only the header and a little of "
+              "every tensor are read.\n\nIn the JSON document, a list of more than 64 items is "
+              "given as its length and its first items.",
      .args = "FILE",
      .max_args = 1,
      .example = "forerun inspect models/smollm2-135m.gguf",

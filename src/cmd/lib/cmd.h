@@ -87,41 +87,40 @@ extern const fr_option_group fr_cmd_quiet_options;  // --quiet
 #define FR_CMD_FORCE_OF(exception)                                                                 \
     {                                                                                              \
         .name = "force", .kind = FR_OPT_FLAG, .offset = offsetof(fr_cmd_args, force),              \
-        .help = "overwrite an existing file of another kind; never a file that the same command "  \
-                "line reads" exception                                                             \
+        .help = "overwrite an existing file of another kind, but never an input of this command "  \
+                "line" exception                                                                   \
     }
 #define FR_CMD_FORCE      FR_CMD_FORCE_OF("")
-#define FR_CMD_FORCE_INIT FR_CMD_FORCE_OF(", but that of --init")
+#define FR_CMD_FORCE_INIT FR_CMD_FORCE_OF(", except that of --init")
 #define FR_CMD_TREE                                                                                \
     {                                                                                              \
         .name = "tree", .kind = FR_OPT_STRING, .offset = offsetof(fr_cmd_args, tree),              \
         .arg = "auto|N|FILE", .unset = "auto",                                                     \
-        .help = "candidate tree: auto sizes it by the cost of passes, N is a number of nodes "     \
-                "besides the root, FILE holds a shape (one path of ranks per line, such as "       \
-                "0.0.1)"                                                                           \
+        .help = "candidate tree: auto chooses its size by the cost of passes; N: number of nodes " \
+                "besides the root; FILE: a shape, one path of ranks per line, such as 0.0.1"       \
     }
 #define FR_CMD_COLOR                                                                               \
     {                                                                                              \
         .name = "color", .kind = FR_OPT_SWITCH, .offset = offsetof(fr_cmd_args, color),            \
         .arg = "WHEN]", .unset = "never", .values = "never|auto|always",                           \
-        .help = "print every token in the colour of who drafted it: auto is on terminals only, "   \
-                "and what --color alone means"                                                     \
+        .help = "print each token in the colour of the drafter that proposed it; auto, which is "  \
+                "also the meaning of --color alone: only on a terminal"                            \
     }
 #define FR_CMD_ACCEPT                                                                              \
     {                                                                                              \
         .name = "accept", .kind = FR_OPT_STRING, .offset = offsetof(fr_cmd_args, accept),          \
         .arg = "RULE", .unset = "exact", .values = "exact|rejection|typical",                      \
-        .help = "acceptance rule: 'exact' gives the bytes of plain decoding, and serve has no "    \
-                "other; 'rejection' its distribution, 'typical[:EPSILON,DELTA]' neither"           \
+        .help = "acceptance rule: 'exact' gives the bytes of plain decoding (serve has no other "  \
+                "rule), 'rejection' its distribution, 'typical[:EPSILON,DELTA]' neither"           \
     }
-// --reasoning. `where` stands after "thinking" in its help, `on` says which values tell the template.
+// --reasoning. `where` follows "thinking" in its help; `on` names the values that request thinking.
 enum { FR_REASONING_AUTO, FR_REASONING_ON, FR_REASONING_OFF };
 #define FR_CMD_REASONING(where, on)                                                                \
     {                                                                                              \
         .name = "reasoning", .kind = FR_OPT_ENUM, .offset = offsetof(fr_cmd_args, reasoning),      \
         .unset = "auto",                                                                           \
-        .help = "thinking" where ": 'off' tells the template so, and closes thinking that the "    \
-                "template begins; " on " it that thinking is wanted",                              \
+        .help = "thinking" where ": 'off' passes enable_thinking=false to the template and "       \
+                "closes thinking that it begins; " on " enable_thinking=true",                     \
         .values = "auto|on|off"                                                                    \
     }
 const char *fr_cmd_isa(const fr_cmd_args *args);     // "auto", "avx2", ...

@@ -103,7 +103,7 @@ void fr_option_help_program(const fr_program *p, FILE *out) {
         fprintf(out, "  %-13s ", (*c)->name);
         wrap(out, (*c)->summary, 16, 16);
     }
-    fprintf(out, "\n'%s COMMAND --help' says more about each; '%s --version' prints the version.\n",
+    fprintf(out, "\n'%s COMMAND --help' describes a command; '%s --version' prints the version.\n",
             p->name, p->name);
 }
 
@@ -118,8 +118,8 @@ void fr_option_help_first(const fr_program *p, FILE *out) {
     for (const fr_command *const *c = p->commands; *c; c++)
         if (is_first(p, (*c)->name))
             fprintf(out, "  %s %-8s %s\n", p->name, (*c)->name, (*c)->summary);
-    fprintf(out, "'%s --help' lists all commands, '%s COMMAND --help' says more about one.\n",
-            p->name, p->name);
+    fprintf(out, "'%s --help' lists all commands, '%s COMMAND --help' describes one.\n", p->name,
+            p->name);
 }
 
 // ---------------------------------------------------------------- man pages
@@ -179,9 +179,9 @@ static void man_title(const fr_program *p, const char *name, FILE *out) {
 }
 
 static void man_exit(FILE *out) {
-    fputs(".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nIt could not be done: a file, memory, a broken "
+    fputs(".SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n1\nFailure: a file, memory, or a damaged "
           "model.\n.TP\n2\nThe command line is wrong.\n.TP\n130\nInterrupted; every file is "
-          "whole.\n",
+          "complete.\n",
           out);
 }
 

@@ -28,11 +28,11 @@ void fr_cmd_text_close(fr_cmd_text *t) {
     *t = (fr_cmd_text){0};
 }
 
-char fr_cmd_template_help[320] = "chat template to use", fr_cmd_template_names[256];
+char fr_cmd_template_help[320] = "built-in chat template", fr_cmd_template_names[256];
 
 void fr_cmd_text_help(void) {
     char names[256];
-    snprintf(fr_cmd_template_help, sizeof fr_cmd_template_help, "chat template to use: %s",
+    snprintf(fr_cmd_template_help, sizeof fr_cmd_template_help, "built-in chat template: %s",
              fr_chat_names(names, sizeof names, ", "));
     fr_chat_names(fr_cmd_template_names, sizeof fr_cmd_template_names, "|");
 }

@@ -40,7 +40,8 @@ void fr_cmd_text_help(void);
      fr_cmd_template_names},                                                                       \
     {                                                                                              \
         "chat-template-file", 0, FR_OPT_FILE, offsetof(fr_cmd_args, chat_template_file), "FILE",   \
-            NULL, NULL, "a chat template (Jinja) that takes the place of the model's", 0, 0, NULL  \
+            NULL, NULL, "file with a chat template (Jinja) to use instead of the model's", 0, 0,   \
+            NULL                                                                                   \
     }
 // Options of commands that hold one conversation (talk.h): the template's variables, the system message.
 #define FR_CMD_CONVERSATION                                                                        \
@@ -51,13 +52,13 @@ void fr_cmd_text_help(void);
      "JSON",                                                                                       \
      NULL,                                                                                         \
      NULL,                                                                                         \
-     "variables for the chat template, as '{\"enable_thinking\": false}'",                         \
+     "variables of the chat template, such as '{\"enable_thinking\": false}'",                     \
      0,                                                                                            \
      0,                                                                                            \
      NULL},                                                                                        \
-        FR_CMD_REASONING("", "'on' tells"), {                                                      \
+        FR_CMD_REASONING("", "'on' passes"), {                                                     \
         "system", 0, FR_OPT_TEXT, offsetof(fr_cmd_args, system), "TEXT", NULL, NULL,               \
-            "what the model is told before the conversation", 0, 0, NULL                           \
+            "system message, placed before the conversation", 0, 0, NULL                           \
     }
 
 json_t *fr_cmd_json_ids(const int32_t *ids, size_t n);

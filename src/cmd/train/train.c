@@ -71,36 +71,36 @@ bool fr_training_word(int index, fr_word *word) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option model_options[] = {
-    {"model",   'm', FR_OPT_MODEL, AT(model),  "MODEL", NULL, NULL, "the target model: a GGUF file, a folder with one in it, or a name as 'forerun models' lists them", 0, 0, NULL},
-    {"threads", 't', FR_OPT_INT,  AT(threads), "N", NULL, "the physical cores this process may use", "threads that compute", 1, FR_MAX_THREADS, NULL},
+    {"model",   'm', FR_OPT_MODEL, AT(model),  "MODEL", NULL, NULL, "the target model: a GGUF file, a folder that holds one, or a name from 'forerun models'", 0, 0, NULL},
+    {"threads", 't', FR_OPT_INT,  AT(threads), "N", NULL, "the physical cores this process may use", "number of compute threads", 1, FR_MAX_THREADS, NULL},
     {.name = NULL}};
 static const fr_option options[] = {
-    {"data",       0,   FR_OPT_FILE,  AT(data),       "DIR|FILE,...", NULL, NULL, "folders of shards, from 'distill --capture' or 'capture'; or files of conversations (JSON lines, plain or packed by gzip), which the model answers first: PACK.data", 0, 0, NULL},
-    {"given",      0,   FR_OPT_FLAG,  AT(given),      NULL, NULL, NULL, "learn from the answers that stand in the files, instead of the model's own", 0, 0, NULL},
-    {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "what --time leaves room for, or 300000", "about so many tokens of answers to the conversations in files; those that were begun are written to their end", 0, 0, NULL},
-    {"output",     'o', FR_OPT_FILE,  AT(output),     "PACK", NULL, NULL, "the pack; the checkpoint lies beside it, PACK.ckpt", 0, 0, NULL},
+    {"data",       0,   FR_OPT_FILE,  AT(data),       "DIR|FILE,...", NULL, NULL, "folders of shards, from 'distill --capture' or 'capture'; or files of conversations (JSON lines, plain or gzipped), whose answers the model generates first, into PACK.data", 0, 0, NULL},
+    {"given",      0,   FR_OPT_FLAG,  AT(given),      NULL, NULL, NULL, "train on the answers in the files instead of the model's own", 0, 0, NULL},
+    {"tokens",     0,   FR_OPT_U64,   AT(enough),     "N", NULL, "as many as --time allows, or 300000", "about how many tokens of answers to generate for conversations in files; answers already begun are completed", 0, 0, NULL},
+    {"output",     'o', FR_OPT_FILE,  AT(output),     "PACK", NULL, NULL, "file for the pack; the checkpoint is PACK.ckpt", 0, 0, NULL},
     FR_CMD_FORCE_INIT,
-    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "time for everything: 90s, 60m, 2h; generating answers takes four tenths of it, and those that were begun are written to their end", 0, 0, NULL},
-    {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "number of training steps, in place of --time", 0, 0, NULL},
-    {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "go on from the checkpoint, or with the answers where there is none yet", 0, 0, NULL},
-    {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds from one checkpoint to the next", 0, 1e6, NULL},
-    {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the draft vocabulary of this pack, of whatever drafter, and with those of its parameters that have the same names", 0, 0, NULL},
-    {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "type of the pack's matrices; K-quants where rows are whole blocks of 256, else q8_0", 0, 0, FR_PACK_TYPES},
+    {"time",       0,   FR_OPT_STRING, AT(time),      "T", NULL, NULL, "total time: 90s, 60m, 2h; four tenths of it are for generating answers, and answers already begun are completed", 0, 0, NULL},
+    {"steps",      0,   FR_OPT_U64,   AT(steps),      "N", NULL, NULL, "number of training steps, instead of --time", 0, 0, NULL},
+    {"resume",     0,   FR_OPT_FLAG,  AT(resume),     NULL, NULL, NULL, "continue from the checkpoint, or generating answers if there is no checkpoint yet", 0, 0, NULL},
+    {"checkpoint-every", 0, FR_OPT_FLOAT, AT(every),  "S", "60", NULL, "seconds between checkpoints", 0, 1e6, NULL},
+    {"init",       0,   FR_OPT_FILE,  AT(init),       "PACK", NULL, NULL, "begin with the draft vocabulary of this pack, which may be of another drafter, and with its parameters of the same names", 0, 0, NULL},
+    {"type",       0,   FR_OPT_ENUM,  AT(pack_type),  NULL, "q8_0", NULL, "type of the pack's matrices; matrices whose rows are not whole blocks of 256 get q8_0 instead of a K-quant", 0, 0, FR_PACK_TYPES},
     {.name = NULL}};
 static const fr_option learning[] = {
-    {"depth",      0,   FR_OPT_INT,   AT(depth),      "K", NULL, "the drafter's own", "tokens that it learns to draft", 1, FR_DEPTHS, NULL},
-    {"vocab",      0,   FR_OPT_INT,   AT(vocab),      "N", "8192", NULL, "tokens that it can draft, the most frequent of the answers", 1, 1 << 24, NULL},
-    {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", NULL, "the drafter's own: 1024, 512 where rows are attached to the target", "rows of a batch, of 256 texts at most; longer texts are cut", 16, 1 << 20, NULL},
-    {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "batches per step (gradient accumulation)", 1, 1 << 16, NULL},
-    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: medusa, early-exit 0.002; eagle, hidden-state 0.25 / width; chimera 0.15 / width, a quarter of that with own-heads; ppd 0.2 x the size of an embedding's entries; hidden-transfer 0.0002, 0.001 with start=identity", "highest learning rate: it rises over the first 2 % and falls along a cosine", 0, 10, NULL},
-    {"lr-end",     0,   FR_OPT_FLOAT, AT(lr_end),     "X", FR_OPT_DIGITS(FR_TRAINING_LR_END), NULL, "share of --lr that is left at the end", 0, 1, NULL},
-    {"average",    0,   FR_OPT_FLOAT, AT(average),    "X", "0", NULL, "average the parameters over this last share of the training; the mean is judged and kept", 0, 0.5, NULL},
-    {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "train on so many rows of the data at most; 0 is all", 0, 0, NULL},
-    {"held-out",   0,   FR_OPT_INT,   AT(held_out),   "N", NULL, "2 %, 4 to 64", "texts that are held out and judged", 4, 1 << 20, NULL},
-    {"judgements", 0,   FR_OPT_INT,   AT(judgements), "N", FR_OPT_DIGITS(FR_TRAINING_JUDGEMENTS), NULL, "how often the held-out texts are judged, besides once at the start", 1, 1 << 20, NULL},
-    {"patience",   0,   FR_OPT_INT,   AT(patience),   "N", FR_OPT_DIGITS(FR_TRAINING_PATIENCE), NULL, "end early after so many judgements without a gain; 0 is never", 0, 1 << 20, NULL},
-    {"shares",     0,   FR_OPT_STRING, AT(shares),    "P,P,...", NULL, NULL, "learn from the folders of --data one after the other, each for this percentage of the training (files become the last folder); without it from all at once", 0, 0, NULL},
-    {"set",        0,   FR_OPT_LIST,  AT(settings),   "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
+    {"depth",      0,   FR_OPT_INT,   AT(depth),      "K", NULL, "the drafter's own", "number of tokens that the drafter learns to draft ahead", 1, FR_DEPTHS, NULL},
+    {"vocab",      0,   FR_OPT_INT,   AT(vocab),      "N", "8192", NULL, "size of the draft vocabulary, which has the most frequent tokens of the answers", 1, 1 << 24, NULL},
+    {"batch-rows", 0,   FR_OPT_INT,   AT(batch_rows), "N", NULL, "the drafter's own: 1024, 512 with rows attached to the target", "number of rows of a batch, from at most 256 texts; longer texts are cut", 16, 1 << 20, NULL},
+    {"accumulate", 0,   FR_OPT_INT,   AT(accumulate), "N", "1", NULL, "number of batches per step (gradient accumulation)", 1, 1 << 16, NULL},
+    {"lr",         0,   FR_OPT_FLOAT, AT(lr),         "X", NULL, "the drafter's own: medusa, early-exit 0.002; eagle, hidden-state 0.25 / width; chimera 0.15 / width, a quarter of that with own-heads; ppd 0.2 x the size of an embedding's entries; hidden-transfer 0.0002, 0.001 with start=identity", "highest learning rate; it rises over the first 2 % and then falls along a cosine", 0, 10, NULL},
+    {"lr-end",     0,   FR_OPT_FLOAT, AT(lr_end),     "X", FR_OPT_DIGITS(FR_TRAINING_LR_END), NULL, "share of --lr that remains at the end", 0, 1, NULL},
+    {"average",    0,   FR_OPT_FLOAT, AT(average),    "X", "0", NULL, "share of the training, at its end, over which parameters are averaged; the mean is judged and stored", 0, 0.5, NULL},
+    {"limit-rows", 0,   FR_OPT_U64,   AT(limit_rows), "N", NULL, NULL, "maximum number of rows of the data to train on; 0: all", 0, 0, NULL},
+    {"held-out",   0,   FR_OPT_INT,   AT(held_out),   "N", NULL, "2 %, 4 to 64", "number of texts that are held out for judging", 4, 1 << 20, NULL},
+    {"judgements", 0,   FR_OPT_INT,   AT(judgements), "N", FR_OPT_DIGITS(FR_TRAINING_JUDGEMENTS), NULL, "number of judgements of the held-out texts, besides one at the start", 1, 1 << 20, NULL},
+    {"patience",   0,   FR_OPT_INT,   AT(patience),   "N", FR_OPT_DIGITS(FR_TRAINING_PATIENCE), NULL, "end early after this number of judgements without a gain; 0: never", 0, 1 << 20, NULL},
+    {"shares",     0,   FR_OPT_STRING, AT(shares),    "P,P,...", NULL, NULL, "train on the folders of --data one after the other, each for this percentage of the training (files become the last folder); without this option on all at once", 0, 0, NULL},
+    {"set",        0,   FR_OPT_LIST,  AT(settings),   "KEY=VALUE", NULL, NULL, "setting of the drafter; may be repeated", 0, 0, NULL},
     {"seed",       's', FR_OPT_U64,   AT(seed),       "N", "0", NULL, "seed of the order of the data and of random initial values", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
@@ -111,14 +111,14 @@ const fr_option_group fr_training_learning = {"Learning", learning};
 const fr_cmd fr_cmd_train = {
     {.name = "train",
      .summary = "train a drafter for a model",
-     .about =
-         "Trains the parameters of a drafter on what its target computed for texts (shards), while "
-         "the target itself stays as it is, and writes a pack: a small GGUF file that belongs to "
-         "this one target. An unknown --set lists the settings that the drafter has.\n\n"
-         "A few texts are held out and judged during training; the pack holds the parameters that "
-         "were best on them. It exists from the first judgement on and is updated. Ctrl-C writes "
-         "checkpoint and pack; the same line with --resume continues. With --steps the result has "
-         "the same bits as an uninterrupted training, even after a kill or a power cut.",
+     .about = "Trains the parameters of a drafter on shards, the states that its target computed "
+              "for texts. The target itself does not change. The result is a pack: a small GGUF "
+              "file that belongs to this target. An unknown --set lists the settings of the "
+              "drafter.\n\nA few texts are held out and judged during training, and the pack has "
+              "the parameters that were best on them. It exists from the first judgement on and is "
+              "updated. Ctrl-C writes checkpoint and pack; the same command line with --resume "
+              "continues. With --steps the result has the same bits as an uninterrupted training, "
+              "even after a kill or a power failure.",
      .args = "DRAFTER",
      .min_args = 1,
      .max_args = 1,

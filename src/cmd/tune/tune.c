@@ -202,11 +202,11 @@ static int run_tune(const fr_cmd_args *args, const fr_parsed *parsed) {
 // clang-format off
 #define AT(member) offsetof(fr_cmd_args, member)
 static const fr_option options[] = {
-    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC", NULL, "prompt-lookup, alone, with every pack that is found and with every smaller model beside this one as draft model; then the fastest with a datastore (.frd) beside it", "the drafter to tune", 0, 0, NULL},
-    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, "twelve built in", "JSON lines {\"id\",\"messages\":[...]} to tune on; the first turn is played", 0, 0, NULL},
-    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "96", NULL, "tokens to generate at most, for each prompt", 1, 1 << 20, NULL},
-    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "16", NULL, "take the first K prompts; 0 is all", 0, 1 << 30, NULL},
-    {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "a setting of the drafter's own; may be given many times", 0, 0, NULL},
+    {"drafter",       0,   FR_OPT_SPEC,   AT(drafter),   "SPEC", NULL, "prompt-lookup alone, with every pack found, and with every smaller model in the same folder as draft model; then the fastest with a datastore (.frd) in that folder", "the drafter to tune", 0, 0, NULL},
+    {"prompts",       0,   FR_OPT_FILE,   AT(prompts),   "FILE", NULL, "twelve built-in prompts", "file of JSON lines {\"id\",\"messages\":[...]}, of which the first turn is answered", 0, 0, NULL},
+    {"n-predict",     'n', FR_OPT_INT,    AT(n_predict), "N", "96", NULL, "maximum number of tokens to generate for each prompt", 1, 1 << 20, NULL},
+    {"limit",         0,   FR_OPT_INT,    AT(limit),     "K", "16", NULL, "use only the first K prompts; 0: all", 0, 1 << 30, NULL},
+    {"draft-opt",     0,   FR_OPT_LIST,   AT(draft_opts), "KEY=VALUE", NULL, NULL, "setting of the drafter; may be repeated", 0, 0, NULL},
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
@@ -214,18 +214,17 @@ static const fr_option_group group = {"What is tuned", options};
 
 const fr_cmd fr_cmd_tune = {
     {.name = "tune",
-     .summary = "measure this machine and the drafters for a model; 'auto' uses the best",
-     .about =
-         "Measures what passes of 1 to 64 rows cost, trunk and head apart, then runs every drafter "
-         "on the prompts. The profile is kept "
-         "by model, processor, instruction set and threads, below $XDG_CACHE_HOME/forerun; from "
-         "then on '--drafter auto' uses the drafter that is predicted to be fastest, and its trees "
-         "are sized by what was measured. Draft models are tried, but kept only when tuned by "
-         "name: they must read the prompt first, and a short answer may not gain back that "
-         "time.\n\nThe predicted speed is computed from the cost of passes, the time of drafting "
-         "and the acceptance that was seen; the measured one is by the clock, over the same "
-         "answers. Ctrl-C ends it, as a lack of memory does, and what was measured until then is "
-         "shown and kept.",
+     .summary = "measure this machine and a model's drafters, for 'auto'",
+     .about = "Measures the cost of passes of 1 to 64 rows, with layers and output head separate, "
+              "then runs every drafter on the prompts. The result is a profile for this model, "
+              "processor, instruction set and number of threads, stored below "
+              "$XDG_CACHE_HOME/forerun. From then on '--drafter auto' uses the drafter with the "
+              "highest predicted speed, and its trees are sized by the measured costs. Draft "
+              "models are tried, but 'auto' uses one only if it was tuned by name: it must read "
+              "the prompt first, and a short answer may not gain back that time.\n\nThe predicted "
+              "speed is computed from the cost of passes, the time of drafting and the acceptance "
+              "in these runs. The measured speed is by the clock, over the same answers. Ctrl-C or "
+              "a lack of memory ends the tuning; the results so far are printed and stored.",
      .example = "forerun tune -m models/smollm2-135m.gguf",
      .groups = {&group, &fr_cmd_model_options, &fr_cmd_output_options}},
     run_tune};

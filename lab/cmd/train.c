@@ -277,9 +277,10 @@ static bool word(int index, fr_word *word) {
 const fr_cmd lab_cmd_train = {
     {.name = "train",
      .summary = "train a drafter for a model, or search for one",
-     .about = "Trains what 'forerun train' trains (see there), and further drafters that papers "
-              "compare with. For layer-skip nothing is learned: a search finds which sublayers of "
-              "the target a draft may leave out. An unknown --set lists the settings of a drafter.",
+     .about =
+         "Trains what 'forerun train' trains (see there), and the variants that docs/papers "
+         "compares them with. For layer-skip nothing is learned: a search finds which sublayers of "
+         "the target a draft may leave out. An unknown --set lists the settings of a drafter.",
      .args = "DRAFTER",
      .min_args = 1,
      .max_args = 1,

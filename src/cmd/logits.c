@@ -148,7 +148,7 @@ static const fr_option options[] = {
     {"all",    0,   FR_OPT_FLAG,   AT(all),    NULL, NULL, NULL, "list every position, not only the last", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
-static const fr_option_group group = {"What is asked", options};
+static const fr_option_group group = {"Input and output", options};
 
 const fr_cmd fr_cmd_logits = {
     {.name = "logits",

@@ -84,7 +84,7 @@ static const fr_option options[] = {
     {"ctx-size", 'c', FR_OPT_INT,  AT(ctx),  "N", "512", NULL, "number of tokens of a chunk, of which the second half is scored", 4, 1 << 20, NULL},
     {.name = NULL}};
 // clang-format on
-static const fr_option_group group = {"What is measured", options};
+static const fr_option_group group = {"Measurement", options};
 
 const fr_cmd fr_cmd_perplexity = {
     {.name = "perplexity",

@@ -177,8 +177,7 @@ static const fr_option sampling[] = {
     {"seed",      's', FR_OPT_U64,   AT(seed),  "N", "0",    NULL, "seed of the random draws", 0, 0, NULL},
     {.name = NULL}};
 // clang-format on
-static const fr_option_group group = {"What is replayed", options},
-                             draft_group = {"Drafting", drafting},
+static const fr_option_group group = {"Replay", options}, draft_group = {"Drafting", drafting},
                              sampling_group = {"Sampling", sampling};
 
 const fr_cmd lab_cmd_replay = {

@@ -95,7 +95,7 @@ static const fr_option options[] = {
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
-static const fr_option_group group = {"What is measured", options};
+static const fr_option_group group = {"Measurement", options};
 
 const fr_cmd fr_cmd_accuracy = {
     {.name = "accuracy",

@@ -194,8 +194,8 @@ static const fr_option output[] = {
     FR_CMD_FORCE,
     {.name = NULL}};
 // clang-format on
-static const fr_option_group group = {"What is run", options}, shape_group = {"Drafting", shape},
-                             report_group = {"Report", output};
+static const fr_option_group group = {"Drafters and prompts", options},
+                             shape_group = {"Drafting", shape}, report_group = {"Report", output};
 
 const fr_cmd fr_cmd_bench = {
     {.name = "bench",

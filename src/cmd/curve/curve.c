@@ -251,7 +251,7 @@ static const fr_option options[] = {
     FR_CMD_FORCE,
     {.name = NULL}};
 // clang-format on
-static const fr_option_group group = {"What is measured", options};
+static const fr_option_group group = {"Measurement", options};
 
 const fr_cmd fr_cmd_curve = {
     {.name = "curve",

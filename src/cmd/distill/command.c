@@ -162,8 +162,8 @@ static const fr_option capture_options[] = {
     {"ctx-size",  'c', FR_OPT_INT,   AT(ctx),       "N", NULL, "1024, at most the model's", "maximum number of tokens of a text; longer texts are left out", 1, 1 << 24, NULL},
     WIDTH, TURNS, LIMIT, ENOUGH, FR_CMD_TEMPLATE, {.name = NULL}};
 // clang-format on
-static const fr_option_group distill_group = {"What is asked", distill_options};
-static const fr_option_group capture_group = {"What is read", capture_options};
+static const fr_option_group distill_group = {"Conversations and answers", distill_options};
+static const fr_option_group capture_group = {"Conversations", capture_options};
 
 const fr_cmd fr_cmd_distill = {
     {.name = "distill",

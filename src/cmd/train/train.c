@@ -105,7 +105,7 @@ static const fr_option learning[] = {
     {.name = NULL}};
 // clang-format on
 const fr_option_group fr_training_model = {"Model", model_options};
-const fr_option_group fr_training_options = {"What is trained", options};
+const fr_option_group fr_training_options = {"Data and output", options};
 const fr_option_group fr_training_learning = {"Learning", learning};
 
 const fr_cmd fr_cmd_train = {

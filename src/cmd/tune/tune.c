@@ -210,7 +210,7 @@ static const fr_option options[] = {
     FR_CMD_TEMPLATE,
     {.name = NULL}};
 // clang-format on
-static const fr_option_group group = {"What is tuned", options};
+static const fr_option_group group = {"Tuning", options};
 
 const fr_cmd fr_cmd_tune = {
     {.name = "tune",

@@ -3,9 +3,11 @@ import contextlib
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 
 class Failure(Exception):
@@ -60,15 +62,34 @@ def peak_run(command, folder=None):
         return out.read(), err.read().decode(errors="replace"), usage.ru_maxrss * 1024
 
 
+def wrapped(text, width=100):
+    """The text with long lines broken; headings, rows of tables and short pieces of code stay whole."""
+    def lines(line):
+        indent = "  " if line.startswith("- ") else ""
+        if line.startswith(("|", "#")):
+            return line
+        whole = re.sub("`[^`]{,90}`", lambda code: code[0].replace(" ", "\0"), line)
+        return textwrap.fill(whole, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(lines, text.split("\n"))).replace("\0", " ")
+
+
+def sets_of_prompts(sets):
+    """{set: prompts} in words, sets of equal size together."""
+    sizes = {}
+    for name, n in sorted(sets.items()):
+        sizes.setdefault(n, []).append(name)
+    return "; ".join("%d prompts %sof %s" % (n, "each " * (len(sizes[n]) > 1), ", ".join(sizes[n])) for n in sorted(sizes, reverse=True))
+
+
 def between_markers(path, marks, text):
-    """Replaces what stands between the two marker comments, `marks`, of a file."""
+    """Replaces the text between the two marker comments, `marks`, of a page."""
     with open(path, encoding="utf-8") as f:
         old = f.read()
     if old.count(marks[0]) != 1 or old.count(marks[1]) != 1 or old.index(marks[0]) > old.index(marks[1]):
         raise Failure("%s: expected the line %s once, then the line %s" % (path, *marks))
     before, after = old.split(marks[0])[0], old.split(marks[1])[1]
     with open(path, "w", encoding="utf-8") as f:
-        f.write("%s%s\n%s\n%s%s" % (before, marks[0], text, marks[1], after))
+        f.write("%s%s\n%s\n%s%s" % (before, marks[0], wrapped(text), marks[1], after))
 
 
 def json_lines(path):

@@ -146,7 +146,7 @@ def main():
         if not args.tables:
             measure(args)
         if args.doc:
-            between_markers(args.doc, tables.MARKS, tables.wrapped(tables.details(tables.load(args.out))))
+            between_markers(args.doc, tables.MARKS, tables.details(tables.load(args.out)))
         if args.results:
             between_markers(args.results, tables.MARKS, tables.summary(tables.load(args.out)))
 

@@ -44,7 +44,7 @@ SPEC_BENCH = {"EAGLE": (2.29, 2.16), "Medusa-1": (1.78, 1.44), "prompt lookup": 
               "REST": (1.48, 1.32), "Lookahead, window on": (1.27, 1.08)}
 
 NOT_BUILT = [
-    ("Medusa-2", "trains the target along with its heads: the target is not the user's model any more"),
-    ("Blockwise parallel decoding", "the same: the target learns with its heads"),
+    ("Medusa-2", "trains the target together with its heads, so the target is no longer the user's model"),
+    ("Blockwise parallel decoding", "likewise trains the target with its heads"),
     ("PaSS", "its look-ahead tokens are PPD's prompt tokens with one vector each, without trees: `ppd` with `ensemble=1`"),
 ]

@@ -2,7 +2,6 @@
 import glob
 import math
 import os
-import textwrap
 
 from calls import Failure
 from measure import read
@@ -184,13 +183,13 @@ def auto_counts(results, temperature):
     looks = [look for *_, look in sets if look]
     again = sum(meet(look["runs"][1], look["runs"][2]) for look in looks)
     used = sorted({run["used"] for run in results.runs(temperature, "auto")})
-    text = "At temperature %g `auto` used `%s`. On %d of %d sets it was the fastest drafter itself, or the prompts cannot tell the two apart." % (
+    text = "At temperature %g `auto` used `%s`. On %d of %d sets it was the fastest drafter, or the intervals of the two meet." % (
         temperature, "`, `".join(used), near, len(sets))
     few = sum(run["speedup_confidence"] < SURE for run in results.runs(temperature, "auto"))
     if few:
-        text += " %s have too few prompts to tell any two apart." % ("They" if few == len(sets) else "Of them %d" % few)
+        text += " %s too few prompts to separate any two drafters." % ("All of them have" if few == len(sets) else "%d of them have" % few)
     if looks:
-        text += " Of the other sets %d were run again on other prompts: not told apart there on %d." % (len(looks), again)
+        text += " Of the other sets %d were run again on other prompts; there the intervals meet on %d." % (len(looks), again)
     return text
 
 
@@ -220,7 +219,7 @@ def apart(results):
     names = list(dict.fromkeys(s.name.partition(",")[0] for s in SYSTEMS if s.name in found))
     if not names:
         return []
-    return ["%s, whose settings are for all drafters of a run, took turns with plain decoding in runs of their own." % " and ".join(names), ""]
+    return ["Settings of %s apply to all drafters of a run, so they had separate runs, in turns with plain decoding." % " and ".join(names), ""]
 
 
 def absent(results):
@@ -279,9 +278,9 @@ def other_orders(results):
 def order_line(results):
     kept, open_pairs, turned = other_orders(results)
     if not kept + open_pairs + len(turned):
-        return "%s: nothing of Spec-Bench's was run on all sets." % results.name
-    return "%s: of %d pairs %d in Spec-Bench's order, %d in none%s." % (
-        results.name, kept + open_pairs + len(turned), kept, open_pairs, "; turned round: " + "; ".join(turned) if turned else "")
+        return "%s: no system of Spec-Bench ran on all sets." % results.name
+    return "%s: %d pairs, %d of them in Spec-Bench's order, %d in neither%s." % (
+        results.name, kept + open_pairs + len(turned), kept, open_pairs, "; reversed: " + "; ".join(turned) if turned else "")
 
 
 def details(every):
@@ -295,24 +294,16 @@ def details(every):
             text += auto_table(results, temperature) + [""]
         text += apart(results)
         wrong = unequal(results)
-        text += ["**Not plain decoding's bytes: %s.**" % ", ".join(wrong) if wrong else "All bytes equal.", ""]
+        text += ["**Bytes differ from plain decoding: %s.**" % ", ".join(wrong) if wrong else "All bytes equal.", ""]
         if absent(results):
             text += ["Not run: " + "; ".join(absent(results)) + ".", ""]
     text += ["### Beside the papers", "",
-             "Theirs are of models of 1.4B to 13B on GPUs (Spec-Bench's of Vicuna 7B on an A100).", ""] + beside_papers(every) + [""]
-    text += ["Pairs of systems whose order is the same on both of Spec-Bench's machines, an A100 and a 3090, 7B. An order is one here where "
-             "it stands on eight or more of nine sets, which a coin gives in less than 1 of 20 cases:", ""]
+             "Published figures are of models of 1.4B to 13B on GPUs (Spec-Bench's of Vicuna 7B on an A100).", ""] + beside_papers(every) + [""]
+    text += ["Pairs of systems that have the same order on both of Spec-Bench's machines, an A100 and a 3090, 7B. Here a pair has an order "
+             "if eight or more of nine sets agree, which chance gives in less than 1 of 20 cases:", ""]
     text += ["- " + order_line(results) for results in every] + [""]
     text += ["Not built: " + "; ".join("%s (%s)" % pair for pair in NOT_BUILT) + "."]
     return "\n".join(text)
-
-
-def wrapped(text):
-    """The text with long lines broken; tables are as wide as they are."""
-    def lines(line):
-        indent = "  " if line.startswith("- ") else ""
-        return line if line.startswith("|") else textwrap.fill(line, 110, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(map(lines, text.split("\n")))
 
 
 def with_interval(run):
@@ -328,7 +319,7 @@ def summary(every):
     for results in every:
         first = results.temperatures[0]
         text += ["%s (%s), %s:" % (results.name, describe(results, first), "temperature %g" % first if first else "greedy"), "",
-                 "| prompts | fastest besides `auto` | | not told from it | `auto` |", "| --- | --- | --- | --- | --- |"]
+                 "| prompts | fastest besides `auto` | | not separable from it | `auto` |", "| --- | --- | --- | --- | --- |"]
         for task in results.tasks:
             name = results.winner(first, task)[1]
             auto, near = results.run(first, task, "auto"), results.near(first, task)

@@ -23,7 +23,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(1, os.path.join(ROOT, "bench"))
 
-from calls import Failure, between_markers, name_of, say, sentences
+from calls import Failure, between_markers, name_of, say, sentences, sets_of_prompts
 from intervals import interval, lines_of
 from measure import PROBE, Machine, add_arguments, by_options, fill_of, pairs, probe, prompt_lines, read, resume, same_prompts, write, write_prompts
 from ratios import ratio_table
@@ -252,9 +252,9 @@ def describe(result):
     checked = sum(count for system in systems for count in system["checked"].values())
     longer = "".join(", %d of %s" % (tokens, task) for task, tokens in result["longer"].items() if task in sets)
     dates = sorted({date for system in systems for date in system["dates"].values()})
-    return ("%s, %s, %s tokens at most%s, %s, %s: %s; %d results decoded for real too, all the same." % (
+    return ("%s, %s, %s tokens at most%s, %s, %s: %s; %d results checked by full decoding, all equal." % (
         result["model"], "temperature %g, seed %d" % (result["temperature"], result["seed"]) if result["temperature"] else "greedy",
-        result["tokens"], longer, result["tree"], " to ".join(sorted({dates[0], dates[-1]})), ", ".join("%s %d prompts" % item for item in sorted(sets.items())), checked))
+        result["tokens"], longer, result["tree"], " to ".join(sorted({dates[0], dates[-1]})), sets_of_prompts(sets), checked))
 
 
 def results(args):

@@ -96,10 +96,11 @@ def span(values, digits="%.2f"):
 def details(found, lines):
     """Every system's speeds and ratios, for docs/results.md."""
     first = lines[0]
-    text = ["%s, %s, %s threads, %s; %d prompts, %d rounds, temperature 0, at most %d tokens. Medians over the prompts with slowest and fastest" % (
+    text = ["%s, %s, %s threads, %s; %d prompts, %d rounds, temperature 0, at most %d tokens. Medians over the prompts, with slowest and fastest "
+            "prompt in brackets, each of them the median of its rounds; ratios are of the same prompt." % (
                 first["cpu"], first["isa"], first["threads"], max(l["date"] for l in lines), len(found[0].prompts),
                 min(m.rounds for m in found), max(int(l["tokens"]) for l in lines)),
-            "prompt in brackets, each of them the median of its rounds; ratios are of the same prompt.", "",
+            "",
             "| model | system | tokens/s | rounds apart | times llama.cpp | times forerun not drafting | text as plain |", "| --- " * 7 + "|"]
     for model in found:
         for system in model.systems:
@@ -108,7 +109,7 @@ def details(found, lines):
                 NAMES.get(model.name, model.name), title_of(system), span((model.speed(system), *model.span(system)), "%.1f"), model.apart(system),
                 "" if system == PLAIN else span(model.ratios(system, PLAIN)),
                 span(model.ratios(system, OURS_PLAIN)) if ours and system != OURS_PLAIN else "", "%d of %d" % model.same(system)))
-    text += ["", "By set, each prompt by itself: forerun's speed over that without drafting, and in brackets over llama.cpp's plain decoding.", "",
+    text += ["", "By set and prompt: forerun's speed over forerun not drafting, and in brackets over llama.cpp's plain decoding.", "",
              "| model | " + " | ".join(found[0].sets()) + " |", "| --- " * (1 + len(found[0].sets())) + "|"]
     for model in found:
         speeds = model.speeds

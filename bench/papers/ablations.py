@@ -146,8 +146,8 @@ def table(args):
     machines = sorted({one.get("machine", found["machine"]) for one in trained})
     if any(one["data"] != data for one in trained):
         raise Failure("%s: its trainings are of different texts" % result_path(args))
-    text = ["%s, %s, %s; `%s`; of %d texts %d held out (%d thousand tokens). ± is the standard error%s." % (
-        found["model"], " and ".join(machines), dates_of(found, trained), found["options"], data["texts"], data["held_out_texts"], data["held_out_tokens"] // 1000,
+    text = ["%s, %s, %s; `%s`; %d of %d texts held out (%d thousand tokens). ± is the standard error%s." % (
+        found["model"], " and ".join(machines), dates_of(found, trained), found["options"], data["held_out_texts"], data["texts"], data["held_out_tokens"] // 1000,
         "; means of %d seeds, in brackets the first distance and the loss of each" % seeds if seeds > 1 else ""), "",
         "| setting | right at %s, %% | held-out loss | million tokens |" % ", ".join(map(str, range(1, far + 1))), "| --- | --- | --- | --- |"]
     for name, by_seed in settings.items():
@@ -158,7 +158,7 @@ def table(args):
         if len(ones) > 1:
             right += " (%s)" % ", ".join("%.1f" % (100 * one["right"][0]) for one in ones)
             loss += " (%s)" % ", ".join("%.3f" % one["loss"] for one in ones)
-        loss += "" if any(one["step"] for one in ones) else ": no step made it better than it began"
+        loss += "" if any(one["step"] for one in ones) else ": no step improved on the start"
         text.append("| %s | %s | %s | %.2f |" % (name, right, loss, ones[0]["tokens"] / 1e6))
     return "\n".join(text)
 

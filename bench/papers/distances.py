@@ -80,7 +80,7 @@ def table(args):
         for task, ones in sorted(sets.items()):
             for method, name in METHODS.items():
                 text.append("| %s | %s | %s | %s |" % (task, name, *(cells(ones[method], lambda counts, what=what: shares(counts, what), "%.0f (%.0f to %.0f)") for what in (FIRST, TEN))))
-        text += ["", "Points that the one is above the other:", "", "| prompts | | right at 1, 2, 3 | among the first ten |", "| --- | --- | --- | --- |"]
+        text += ["", "Differences in percentage points:", "", "| prompts | | right at 1, 2, 3 | among the first ten |", "| --- | --- | --- | --- |"]
         for task, ones in sorted(sets.items()):
             for one, other in PAIRS:
                 text.append("| %s | %s over %s | %s | %s |" % (task, METHODS[one], METHODS[other], *(

@@ -3,7 +3,7 @@ import glob
 import os
 from collections import namedtuple
 
-from calls import Failure
+from calls import Failure, sets_of_prompts
 from measure import read
 from intervals import interval, lines_of, pooled, ratio
 
@@ -126,10 +126,10 @@ def describe(result):
     dates, machines = (sorted({one[key] for found in result["methods"].values() for one in found}) for key in ("date", "machine"))
     budget = "%d steps" % result["steps"] if result["steps"] else "%.0f seconds of %d thread%s" % (result["seconds"], result["threads"], "s" * (result["threads"] > 1))
     return ("%s, %s, %s: %s each, %d texts (%d thousand tokens of answers; %d texts held out), %s seed%s; "
-            "trees of 16 rows, greedy, %d tokens, %s; %d results decoded for real too, all the same." % (
+            "trees of 16 rows, greedy, %d tokens, %s; %d results checked by full decoding, all equal." % (
                 result["model"], " and ".join(machines), " to ".join(sorted({dates[0], dates[-1]})), budget, data["texts"],
                 data["answer_tokens"] // 1000, data["held_out_texts"], " or ".join(map(str, seeds)), "s" * (seeds[-1] > 1), result["tokens"],
-                ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())), checked))
+                sets_of_prompts({task: len(lines) for task, lines in sets.items()}), checked))
 
 
 def table(folder, which):

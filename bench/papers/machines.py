@@ -105,7 +105,7 @@ def table(folder):
         raise Failure("%s: no results" % folder)
     first, tasks = results[0], list(results[0]["sets"])
     other, least, most, tokens = compared(first["model"], tasks[0]), *same_prompts(results)
-    text = ["Times plain decoding, greedy, %s, %d to %d prompts a set, %d tokens each; that machine: %s, %s (%s), this one: %s (%s)." % (
+    text = ["Speed over plain decoding, greedy, %s, %d to %d prompts a set, %d tokens each; that machine: %s, %s (%s), this one: %s (%s)." % (
                 ", ".join(tasks), least, most, tokens, other["machine"]["cpu"], other["machine"]["isa"], other["date"], first["machine"], first["date"]), "",
             "| model | method | that machine | this machine | ratio (95 %) | rows a pass, that | this |",
             "| --- | --- | --- | --- | --- | --- | --- |"]

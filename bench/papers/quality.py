@@ -119,7 +119,7 @@ def table(args):
     text = []
     for path in sorted(glob.glob(os.path.join(args.out, "*.json"))):
         found = read(path)
-        text += ["%s, `%s`, trees of %d candidates, %d tokens at most, %s; questions of GSM8K's training part, answers to which packs have learned from." % (
+        text += ["%s, `%s`, trees of %d candidates, %d tokens at most, %s; questions of GSM8K's training part; packs were trained on answers to them." % (
             found["model"], found["drafter"], found["tree"], found["tokens"], found["date"]), "",
                  "| temperature | questions | solved, exact (95 %) | typical | points more (95 %) | tokens a pass, exact | typical | times as many (95 %) |",
                  "| --- | --- | --- | --- | --- | --- | --- | --- |", *rows(found), ""]

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path[1:1] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "bench", "comparison")]
 
 import ablations
-from calls import Failure, between_markers, name_of, say, sentences
+from calls import Failure, between_markers, name_of, say, sentences, sets_of_prompts
 from measure import add_arguments, dates_of, prompt_lines, read, resume, same_prompts, write, write_prompts
 from program import replay
 from intervals import interval, lines_of, ratio
@@ -140,8 +140,8 @@ def table(args):
         there = result["variants"]
         sets = next(iter(there.values()))["sets"]
         check_packs(name, group, there)
-        text += ["%s, greedy, %d tokens, %s, %s; %d results decoded for real too, all the same." % (
-            result["model"], result["tokens"], dates_of(result, there.values()), ", ".join("%s %d prompts" % (task, len(lines)) for task, lines in sorted(sets.items())),
+        text += ["%s, greedy, %d tokens, %s, %s; %d results checked by full decoding, all equal." % (
+            result["model"], result["tokens"], dates_of(result, there.values()), sets_of_prompts({task: len(lines) for task, lines in sets.items()}),
             sum(one["checked"] for one in there.values())), "", "| | tokens a pass | rows | over %s |" % group.against, "| --- | --- | --- | --- |"]
         for variant in group.variants:
             if variant.name not in there:

@@ -105,10 +105,9 @@ def summary(lines):
     text = []
     for (cpu, isa, threads), group in machines(lines).items():
         dates = sorted({found["date"] for found in group})
-        text += ["%s, %s, %s threads, %s: how many times llama.cpp's speed forerun has, median of interleaved" % (
-                     cpu, isa, threads, " to ".join(sorted({dates[0], dates[-1]}))),
-                 "pairs; in brackets forerun against llama.cpp. Passes have logits on every row. All results and ranges:",
-                 "[peers.md](peers.md).", "",
+        text += ["%s, %s, %s threads, %s: forerun's speed over llama.cpp's, median of interleaved pairs; in brackets the figures of "
+                 "forerun and llama.cpp. Passes have logits on every row. [peers.md](peers.md) has all results and ranges." % (
+                     cpu, isa, threads, " to ".join(sorted({dates[0], dates[-1]}))), "",
                  "| model | " + " | ".join(title for _, _, title in COLUMNS) + " |", "| --- " * (len(COLUMNS) + 1) + "|"]
         for model, own in models(group).items():
             by = {(found["what"], found["rows"]): found for found in own}
@@ -134,7 +133,7 @@ def details(lines):
 
 def page(path, lines, peer):
     """The part of the page between its markers; a page that is not there yet is made of it."""
-    text = ["llama.cpp is that of the source package %s, built with GGML_NATIVE, at its own settings." % peer, "", details(lines)]
+    text = ["llama.cpp is from the source package %s, built with GGML_NATIVE, at its own settings." % peer, "", details(lines)]
     if not os.path.exists(path):
         with open(path, "w", encoding="utf-8") as f:
             f.write("# forerun beside its peers\n\n%s\n%s\n" % PAGE_MARKS)

@@ -143,9 +143,8 @@ def summary(rounds):
         models = {model: measures(own) for (model,), own in grouped(of_machine, "model").items()}
         titles = list(dict.fromkeys(line.title for lines in models.values() for line in lines))
         peers = sorted({peer for lines in models.values() for line in lines for peer in line.ratios})
-        text += ["%s, %s, %s threads, %s: how many times the speed of the best of %s forerun has, medians of" % (
-                     *machine, " to ".join(date_span(of_machine)), ", ".join(peers)),
-                 "rounds with least and greatest. All peers: [peers.md](peers.md).", "",
+        text += ["%s, %s, %s threads, %s: forerun's speed over the best of %s, medians of rounds with least and greatest. "
+                 "[peers.md](peers.md) has all peers." % (*machine, " to ".join(date_span(of_machine)), ", ".join(peers)), "",
                  "| model | " + " | ".join(titles) + " |", "| --- " * (len(titles) + 1) + "|"]
         for model, lines in models.items():
             by = {line.title: line for line in lines}

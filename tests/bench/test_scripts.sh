@@ -94,7 +94,7 @@ def tables_stand_between_the_markers(folder):
             f.write("before\n%s\nold\n%s\nafter\n" % report.MARKS)
         calls.between_markers(path, report.MARKS, text)
         with open(path, encoding="utf-8") as f:
-            assert f.read() == "before\n%s\n%s\n%s\nafter\n" % (report.MARKS[0], text, report.MARKS[1])
+            assert f.read() == "before\n%s\n%s\n%s\nafter\n" % (report.MARKS[0], calls.wrapped(text), report.MARKS[1])
     with open(path, "w", encoding="utf-8") as f:
         f.write("no markers\n")
     assert report.MARKS[0] in fails(calls.between_markers, path, report.MARKS, text)
@@ -163,18 +163,18 @@ def the_comparison_names_the_fastest(folder):
     text = tables.details(tables.load(out))
     assert "| Medusa-1 | **1.50 (2.00)** | 1.50 | 1.25 | 3.0 | 10 % | 1000 | 10 min, 2.00 M tokens |" in text
     assert "| EAGLE | 1.20 (2.00) |" in text and "| gsm8k | 1.40 | 1.50 | Medusa-1 |  |  |  |  |" in text
-    assert "m: of 1 pairs 0 in Spec-Bench's order, 1 in none." in text  # one set says nothing of others
+    assert "m: 1 pairs, 0 of them in Spec-Bench's order, 1 in neither." in text  # one set says nothing of others
     many = [dict(unit, task="set%d" % i) for i in range(9)]
     for i, other in enumerate(many):
         measure.write(os.path.join(out, "m", "set%d.json" % i), other)
-    assert "; turned round: Medusa-1 (1.50) before EAGLE (1.20), there 1.78 and 2.29 on an A100" in tables.details(tables.load(out))
+    assert "; reversed: Medusa-1 (1.50) before EAGLE (1.20), there 1.78 and 2.29 on an A100" in tables.details(tables.load(out))
     for i in range(9):
         os.remove(os.path.join(out, "m", "set%d.json" % i))
     assert "All bytes equal." in text and "REST: no pack" in text
     assert "cpu, avx2, 2 threads, 2026-01-01; 1 prompts a set, 8 tokens each." in text
     assert "| gsm8k | 1.50 (1.48 to 1.52) | Medusa-1 |  | 1.40 (1.38 to 1.42) |" in tables.summary(tables.load(out))
-    broken = tables.wrapped("- " + "word " * 30 + "\n| " + "cell " * 30).split("\n")
-    assert len(broken) == 3 and len(broken[0]) <= 110 and broken[1].startswith("  word") and broken[2] == "| " + "cell " * 30
+    broken = calls.wrapped("- " + "word " * 30 + "\n| " + "cell " * 30).split("\n")
+    assert len(broken) == 3 and len(broken[0]) <= 100 and broken[1].startswith("  word") and broken[2] == "| " + "cell " * 30
     assert not list(tables.load(out)[0].behind())  # auto used what was the fastest
     assert tables.same_parts("eagle+prompt-lookup", "prompt-lookup+eagle") and not tables.same_parts("eagle", "medusa")
     unit["runs"][1]["used"] = "eagle"
@@ -184,8 +184,8 @@ def the_comparison_names_the_fastest(folder):
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), a_run(1.3), a_run(1.31)]))
     looked = tables.details(tables.load(out))
     assert "| gsm8k | 1.40 | 1.50 | Medusa-1 | 5 | 1.30 | 1.31 | 1.25, 1.25 |" in looked
-    assert "On 0 of 1 sets it was the fastest drafter itself, or the prompts cannot tell the two apart. Of the other sets 1 were run again" in looked
-    assert "on other prompts: not told apart there on 1." in looked
+    assert "On 0 of 1 sets it was the fastest drafter, or the intervals of the two meet. Of the other sets 1 were run again" in looked
+    assert "on other prompts; there the intervals meet on 1." in looked
     unknown = dict(a_run(1.3), predicted_speedup=None)
     measure.write(os.path.join(out, "m", "one-again.json"), dict(unit, again=True, limit=5, runs=[a_run(1), unknown, a_run(1.31)]))
     assert "| 5 | 1.30 | 1.31 |  |" in tables.details(tables.load(out))
@@ -197,7 +197,7 @@ def the_comparison_names_the_fastest(folder):
     measure.write(os.path.join(out, "m", "one.json"), few)
     assert "| gsm8k | 1.50 | Medusa-1 | too few prompts | 1.20 |" in tables.summary(tables.load(out))
     assert "| Medusa-1 | 1.50 (2.00) |" in tables.details(tables.load(out)) and not list(tables.load(out)[0].behind())
-    assert "They have too few prompts to tell any two apart." in tables.details(tables.load(out))
+    assert "All of them have too few prompts to separate any two drafters." in tables.details(tables.load(out))
     measure.write(os.path.join(out, "m", "one.json"), unit)
     # A second set without Medusa-1: no mean over all for it, and prompts taken by set.
     other = dict(unit, task="xsum", limit=3, names=["plain", "auto", "EAGLE"], runs=[a_run(1), a_run(1.2), a_run(1.3)])
@@ -213,13 +213,13 @@ def the_comparison_names_the_fastest(folder):
     assert not tables.apart(tables.load(out)[0])
     alone = dict(unit, names=["plain", "Jacobi", "Lookahead, window on"], runs=[a_run(1), a_run(1), a_run(1.1)])
     measure.write(os.path.join(out, "m", "alone.json"), alone)
-    assert "Jacobi and Lookahead, whose settings are for all drafters of a run, took turns" in tables.apart(tables.load(out)[0])[0]
+    assert "Settings of Jacobi and Lookahead apply to all drafters of a run" in tables.apart(tables.load(out)[0])[0]
     os.remove(os.path.join(out, "m", "alone.json"))
     # What was taken again says nothing of another winner.
     unit["runs"][3] = a_run(9, identical=False)
     measure.write(os.path.join(out, "m", "one.json"), unit)
     assert "on other prompts" not in tables.details(tables.load(out)) and "| 5 | 1.30" not in tables.details(tables.load(out))
-    assert "**Not plain decoding's bytes: EAGLE.**" in tables.details(tables.load(out))
+    assert "**Bytes differ from plain decoding: EAGLE.**" in tables.details(tables.load(out))
 
 
 def sides_take_turns():
@@ -436,7 +436,7 @@ def methods_are_ordered_at_an_equal_budget(folder):
     result = {"list": "methods", "model": "m", "seconds": 9, "steps": 0, "threads": 2, "tokens": 8, "methods": methods}
     measure.write(os.path.join(work, "m-methods.json"), result)
     text = equal_table.table(work, "methods").splitlines()
-    assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "gsm8k 3 prompts, xsum 2 prompts; 4 results" in text[0]
+    assert text[0].startswith("m, a machine, 2026-01-01: 9 seconds of 2 threads each") and "3 prompts of gsm8k; 2 prompts of xsum; 4 results" in text[0]
     assert text[4] == "| EAGLE | 5 | 600 | 4 | 35.0, 20.0, 10.0, 5.0 (30.0 to 40.0) | **4.00 (4.00 to 4.00)** | 2.000 (2.000 to 2.000) | 4.00, 4.00 | before Medusa (Li et al. 2024) |"
     told = dict(result, methods={"EAGLE": [methods["EAGLE"][0], dict(methods["EAGLE"][1], right_everywhere=[0.4, 0.1])], "Medusa": methods["Medusa"]})
     assert equal_table.right_of(told["methods"]["EAGLE"], "right_everywhere") == "40.0, 10.0" and equal_table.right_of(methods["Medusa"], "right_everywhere") == ""
@@ -521,7 +521,7 @@ def settings_are_compared_on_the_same_prompts(folder):
     there = {variant.name: {"sets": {"gsm8k": many if "mode=fused" in variant.options else few}, "rows": 12, "checked": 1} for variant in variants.GROUPS["reuse"].variants[:3]}
     measure.write(os.path.join(work, "m-reuse.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "variants": there})
     text = variants.table(argparse.Namespace(out=work, group="reuse")).splitlines()
-    assert text[0] == "m, greedy, 8 tokens, 2026-01-01, gsm8k 2 prompts; 3 results decoded for real too, all the same." and "over a new chain" in text[2]
+    assert text[0] == "m, greedy, 8 tokens, 2026-01-01, 2 prompts of gsm8k; 3 results checked by full decoding, all equal." and "over a new chain" in text[2]
     assert text[4].endswith("| 1.33 (1.00 to 2.00) | 1 |  |") and text[5].endswith("| 1.00 (1.00 to 1.00) |")
     assert text[6].endswith("| 2.67 (2.00 to 4.00) | 2 | 2.00 (2.00 to 2.00) |"), text[6]
     for n, one in enumerate(there.values()):
@@ -530,7 +530,7 @@ def settings_are_compared_on_the_same_prompts(folder):
     assert "two packs" in fails(variants.table, argparse.Namespace(out=work, group="reuse"))
     there[variants.FRESH]["packs"] = ["old"]
     measure.write(os.path.join(work, "m-reuse.json"), {"model": "m", "date": "2026-01-01", "tokens": 8, "variants": there})
-    assert "2026-01-01 to 2026-01-03, gsm8k" in variants.table(argparse.Namespace(out=work, group="reuse"))
+    assert "2026-01-01 to 2026-01-03, 2 prompts of gsm8k" in variants.table(argparse.Namespace(out=work, group="reuse"))
     assert "no results" in fails(variants.table, argparse.Namespace(out=work, group="trees"))
     assert variants.measure(argparse.Namespace(**dict(vars(args), group="vectors")), "m.gguf") is None
     assert "ppd:trained/ppd-09-0.gguf" in calls_of(args.bin)[-1] and ablations.GROUPS["ppd"].settings[9].name == variants.GROUPS["vectors"].variants[-1].name
@@ -558,9 +558,9 @@ def settings_are_told_with_errors_and_seeds(folder):
     found = {"model": "m", "machine": "a machine", "date": "2026-01-01", "options": "--steps 9", "settings": {"a": {"0": one, "1": dict(one, right=[0.5, 0.2], loss=4.5)}, "b": {"0": dict(one, step=0)}}}
     measure.write(os.path.join(work, "masked.json"), found)
     text = ablations.table(argparse.Namespace(out=work, group="masked")).splitlines()
-    assert "of 20 texts 9 held out (5 thousand tokens)" in text[0] and "means of 2 seeds" in text[0]
+    assert "9 of 20 texts held out (5 thousand tokens)" in text[0] and "means of 2 seeds" in text[0]
     assert text[4] == "| a | 45.0 ± 1.0, 20.0 ± 2.0 (40.0, 50.0) | 4.000 (3.500, 4.500) | 2.00 |", text[4]
-    assert text[5] == "| b | 40.0 ± 1.0, 20.0 ± 2.0 | 3.500: no step made it better than it began | 2.00 |", text[5]
+    assert text[5] == "| b | 40.0 ± 1.0, 20.0 ± 2.0 | 3.500: no step improved on the start | 2.00 |", text[5]
     for name, group in ablations.GROUPS.items():
         names = [setting.name for setting in group.settings]
         assert len(set(names)) == len(names) and all(setting.after in ("", *names[:i]) for i, setting in enumerate(group.settings)), name

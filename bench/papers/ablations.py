@@ -55,18 +55,18 @@ GROUPS = {
     "chimera": Group(("--steps", "200", "--depth", "4", "--held-out", "200", "--judgements", "1"), [
         Setting("as published", "chimera-published"),
         Setting("... with light heads", "chimera-published", ("variant=shared",)),
-        Setting("... and the target's states for what stands before", "chimera-published", ("variant=shared", "context=states")),
+        Setting("... and the target's states for the earlier text", "chimera-published", ("variant=shared", "context=states")),
         Setting("... and its distributions for labels", "chimera-published", ("variant=shared", "context=states", "labels=soft")),
         Setting("... and the wide encoder: ours", "chimera"),
         Setting("ours without the distance of states (`feature=0`)", "chimera", ("feature=0",)),
     ], (0, 1)),
     # Hidden Transfer, figures 5, 6 and 7.
     "layers": Group(("--steps", "200", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
-        *(Setting("all three behind layer %d" % at, "hidden-transfer", layers(at, at, at)) for at in (5, 10, 15, 20, 25)),
+        *(Setting("all three after layer %d" % at, "hidden-transfer", layers(at, at, at)) for at in (5, 10, 15, 20, 25)),
     ]),
     "second": Group(("--steps", "200", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [
-        Setting("the first behind layer 15", "hidden-transfer", (*layers(15), "step=1")),
-        *(Setting("the second behind layer %d" % at, "hidden-transfer", (*layers(15, at), "step=2"), (), "the first behind layer 15")
+        Setting("the first after layer 15", "hidden-transfer", (*layers(15), "step=1")),
+        *(Setting("the second after layer %d" % at, "hidden-transfer", (*layers(15, at), "step=2"), (), "the first after layer 15")
           for at in (15, 17, 19, 21, 23, 25)),
     ]),
     "masked": Group(("--steps", "250", "--batch-rows", "512", "--held-out", "200", "--judgements", "1"), [

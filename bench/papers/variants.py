@@ -77,11 +77,11 @@ GROUPS = {
     # Make Every Draft Count, figures 2 and 4.
     "reuse": Group("a new chain", [
         Variant(FRESH, "hidden-state", ("mode=fresh",)),
-        Variant("what is left alone (`mode=reuse`)", "hidden-state", ("mode=reuse",), FRESH),
+        Variant("the leftover states alone (`mode=reuse`)", "hidden-state", ("mode=reuse",), FRESH),
         Variant("both in one (`mode=fused`)", "hidden-state", ("mode=fused",), FRESH),
         Variant("both in one tree (`hidden-state-union`)", "hidden-state-union", (), FRESH),
         Variant("guesses fed, the head at every level (`hidden-state-iterative`)", "hidden-state-iterative", (), FRESH),
-        Variant("tokens not put in (`inject=0`)", "hidden-state", ("mode=fresh", "inject=0"), FRESH),
+        Variant("no token bias (`inject=0`)", "hidden-state", ("mode=fresh", "inject=0"), FRESH),
     ]),
     # PPD, section 5 and appendix C: how many vectors and prompt tokens.
     "vectors": Group("one vector", list(of_ablations("ppd", "ppd", (0, 1, 2, 3, 4, 9), 0))),

@@ -9,11 +9,22 @@ const fr_drafter_method *const fr_drafter_more_methods[] = {
     &lab_hidden_state_union_method, &lab_hidden_state_iterative_method,  &lab_jacobi_method,
     &lab_ppd_planned_method,        &lab_hidden_transfer_planned_method, NULL};
 
-const fr_learner_method fr_learner_more_methods[] = {
-    {"chimera-layer", lab_learn_chimera_layer_open, false, 1024,
-     "Chimera with the model's first layer in the place of n-grams (section 4.4.1, table 7)"},
-    {"chimera-published", lab_learn_chimera_published_open, false, 1024,
-     "Chimera as its paper has it: residual encoder, heads of its own, hard labels"},
-    {"ppd-ablation", lab_learn_ppd_ablation_open, true, 512,
-     "the variants that PPD's paper compares itself with (appendix B)"},
-    {.name = NULL}};
+static const fr_learner_method CHIMERA_LAYER = {
+    .name = "chimera-layer",
+    .open = lab_learn_chimera_layer_open,
+    .batch_rows = 1024,
+    .what =
+        "Chimera with the model's first layer in the place of n-grams (section 4.4.1, table 7)"};
+static const fr_learner_method CHIMERA_PUBLISHED = {
+    .name = "chimera-published",
+    .open = lab_learn_chimera_published_open,
+    .batch_rows = 1024,
+    .what = "Chimera as its paper has it: residual encoder, heads of its own, hard labels"};
+static const fr_learner_method PPD_ABLATION = {
+    .name = "ppd-ablation",
+    .open = lab_learn_ppd_ablation_open,
+    .passes = true,
+    .batch_rows = 512,
+    .what = "the variants that PPD's paper compares itself with (appendix B)"};
+const fr_learner_method *const fr_learner_more_methods[] = {&CHIMERA_LAYER, &CHIMERA_PUBLISHED,
+                                                            &PPD_ABLATION, NULL};

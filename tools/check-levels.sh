@@ -12,7 +12,7 @@ BEGIN {
           "draft/eagle 7.2 draft/hidden_state 7.2 draft/chimera 7.2 draft/attached 7.2 " \
           "draft/self 7.2 draft/model 7.2 draft 7.3 tune 7.5 engine 8 api 8.5 serve 9 " \
           "train/math 9 train/data 9.1 train/learner 9.2 train/block 9.3 train/attached 9.3 " \
-          "train/method 9.4 train 9.5 " \
+          "draft/train 9.35 train/method 9.4 train 9.5 " \
           "cmd/lib 10 cmd/plot 10.1 cmd/bench 10.2 cmd/output 10.3 cmd/curve 10.4 " \
           "cmd/accuracy 10.5 cmd/distill 10.4 cmd/inspect 10.4 cmd/train 10.5 cmd/tune 10.5 cmd/doctor 10.5 cmd 10.6 " \
           "lab/draft 11 lab/train 11.1 lab/cmd 11.2 lab 11.3", pair, " ")
@@ -27,6 +27,7 @@ function folder(path,    n, part, two) {
     sub("^src/", "", path)
     n = split(path, part, "/")
     two = part[1] "/" part[2]
+    if (part[1] == "draft" && part[3] == "train") return "draft/train" # the learner of a drafter
     return n > 2 && (part[1] ~ /^(draft|train|cmd|text|lab)$/ || two in level) ? two : part[1]
 }
 function fault(why) {

@@ -79,9 +79,9 @@ static json_t *similarity_json(const fr_similarity *s, const char *spec) {
     json_t *steps = json_array();
     for (int i = 0; steps && i < s->steps; i++)
         json_array_append_new(steps, json_pack("{s:i, s:i, s:o, s:o}", "step", i + 1, "entry",
-                                               s->drafter->base.pack->layer[i], "rides",
-                                               layers_json(s, i, fr_similarity_attached), "stays",
-                                               layers_json(s, i, fr_similarity_stays)));
+                                               fr_attached_pack_of(s->drafter->base.pack)->layer[i],
+                                               "rides", layers_json(s, i, fr_similarity_attached),
+                                               "stays", layers_json(s, i, fr_similarity_stays)));
     return json_pack("{s:o, s:I, s:o}", "drafter", fr_json_string(spec), "rows", (json_int_t)s->n,
                      "steps", steps);
 }
@@ -93,7 +93,8 @@ static void similarity_print(const fr_similarity *s, const char *spec) {
     for (int i = 0; i < s->steps; i++)
         printf("  %5d ahead (unmoved)", i + 1);
     putchar('\n');
-    for (int l = s->drafter->base.pack->layer[0]; l <= s->layers; l++) { // where the first enters
+    for (int l = fr_attached_pack_of(s->drafter->base.pack)->layer[0]; l <= s->layers;
+         l++) { // where the first enters
         printf("%6d", l);
         for (int i = 0; i < s->steps; i++)
             if (isnan(fr_similarity_attached(s, i, l)))
@@ -114,7 +115,7 @@ typedef struct drawing {
 static void draw_step(const fr_similarity *s, drawing *d, int i, bool attached) {
     const int at = 2 * i + attached;
     int n = 0;
-    for (int l = s->drafter->base.pack->layer[i]; l <= s->layers; l++)
+    for (int l = fr_attached_pack_of(s->drafter->base.pack)->layer[i]; l <= s->layers; l++)
         d->points[at][n++] = (fr_plot_point){
             .x = l, .y = attached ? fr_similarity_attached(s, i, l) : fr_similarity_stays(s, i, l)};
     snprintf(d->labels[at], sizeof d->labels[at], attached ? "%d ahead" : "%d ahead, unmoved",

@@ -2,6 +2,7 @@
 // finds which sublayers of the target its drafts leave out.
 #include "cmd/train/train.h"
 #include "base/clock.h"
+#include "draft/registry.h"
 #include "draft/self/skip_set.h"
 #include "draft/shared/config.h"
 #include "lab/cmd/lab.h"

@@ -3,6 +3,7 @@
 // scores choose.  [PPD §4.2, §5.4]
 #include "base/alloc.h"
 #include "draft/attached/attached.h"
+#include "draft/registry.h"
 #include "lab/draft/methods.h"
 #include "lab/draft/options.h"
 #include "lab/draft/planned_trees.h"
@@ -106,7 +107,7 @@ const fr_drafter_method lab_ppd_planned_method = {
     .what = "ppd with the paper's trees, settled before a text is seen; needs --no-adapt",
     .file = "a pack of ppd; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_ppd_form,
     .cost = 2,
     .open = open_ppd};
 
@@ -115,6 +116,6 @@ const fr_drafter_method lab_hidden_transfer_planned_method = {
     .what = "hidden-transfer with PPD's trees, settled before a text is seen; needs --no-adapt",
     .file = "a pack of hidden-transfer; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_hidden_transfer_form,
     .cost = 2,
     .open = open_transfer};

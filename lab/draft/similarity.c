@@ -124,7 +124,9 @@ void fr_similarity_add(fr_similarity *s, const int32_t *ids, int n, int first, i
 }
 
 static double mean(const fr_similarity *s, double (*sum)[FR_MAX_LAYERS + 1], int i, int l) {
-    return s->n && l >= s->drafter->base.pack->layer[i] ? sum[i][l] / (double)s->n : NAN;
+    return s->n && l >= fr_attached_pack_of(s->drafter->base.pack)->layer[i]
+               ? sum[i][l] / (double)s->n
+               : NAN;
 }
 
 double fr_similarity_attached(const fr_similarity *s, int i, int l) {

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "draft/hidden_state/hidden_state.h"
 #include "draft/kit/trained.h"
+#include "draft/registry.h"
 #include "lab/draft/merge.h"
 #include "lab/draft/methods.h"
 #include "lab/draft/options.h"
@@ -130,7 +131,9 @@ static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t
 
 // The token that state k reads: the likeliest behind the state before it.
 static int32_t fed_token(fr_states *s, const fr_cached_chain *c, int k) {
-    return s->pack->pure ? FR_DRAFT_BLOCK_NULL : best_token(s, c, k - 1, k > 1 ? s->last : s->root);
+    return fr_draft_block_pack_of(s->pack)->pure
+               ? FR_DRAFT_BLOCK_NULL
+               : best_token(s, c, k - 1, k > 1 ? s->last : s->root);
 }
 
 static fr_status open_iterative(fr_drafter **out, const char *file, const fr_drafter_config *config,
@@ -147,7 +150,7 @@ const fr_drafter_method lab_hidden_state_union_method = {
     .what = "hidden-state with the trees of the newest chain and of what is left of the last one",
     .file = "a pack of hidden-state; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_hidden_state_form,
     .cost = 3,
     .open = open_union};
 
@@ -156,6 +159,6 @@ const fr_drafter_method lab_hidden_state_iterative_method = {
     .what = "hidden-state whose states read guesses; the head is read at every depth",
     .file = "a pack of hidden-state; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_hidden_state_form,
     .cost = 3,
     .open = open_iterative};

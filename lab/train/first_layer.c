@@ -1,5 +1,5 @@
 #include "lab/train/first_layer.h"
-#include "train/method/learn_eagle.h"
+#include "draft/eagle/train/learn_eagle.h"
 #include <string.h>
 
 void fr_first_layer_add_params(fr_first_layer *l, fr_params *params, const fr_unrolled_shape *like,

@@ -2,10 +2,10 @@
 // the n-grams' embeddings, to be judged beside them [arXiv 2402.15758, table 7]. The pack is called
 // chimera-ablation, which no drafter takes.
 #include "base/alloc.h"
+#include "draft/chimera/train/learn_chimera.h"
 #include "lab/train/first_layer.h"
 #include "lab/train/learners.h"
 #include "lab/train/own_settings.h"
-#include "train/method/learn_chimera.h"
 #include <string.h>
 
 enum { OPTIONS = 64 };

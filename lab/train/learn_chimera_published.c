@@ -3,9 +3,9 @@
 // the context's rows too, and the tokens that came for labels. The pack is called chimera-ablation,
 // which no drafter takes.
 #include "base/alloc.h"
+#include "draft/chimera/train/learn_chimera.h"
 #include "lab/train/learners.h"
 #include "lab/train/own_settings.h"
-#include "train/method/learn_chimera.h"
 #include <string.h>
 
 enum { OPTIONS = 64 };

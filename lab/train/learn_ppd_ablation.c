@@ -5,9 +5,9 @@
 // It is learned and judged, not drafted with: the pack is called ppd-ablation, which no drafter
 // takes.
 #include "base/alloc.h"
+#include "draft/attached/train/learn_ppd.h"
 #include "lab/train/learners.h"
 #include "train/learner/setting.h"
-#include "train/method/learn_ppd.h"
 #include <string.h>
 
 static const float PREFIX_SIZE = 0.02f; // of keys in the beginning; values begin as 0

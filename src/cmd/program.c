@@ -16,7 +16,7 @@ bool fr_cmd_spec_word(int index, fr_word *word) {
         "auto", "the drafter with the highest predicted speed on this machine", false};
     const fr_drafter_method *info = index ? fr_drafter_method_at(index - 1) : NULL;
     *word = any;
-    if (info) *word = (fr_word){info->name, info->what, *info->file && !info->found};
+    if (info) *word = (fr_word){info->name, info->what, *info->file && !info->pack};
     return !index || info;
 }
 

@@ -108,10 +108,7 @@ static int print_drafters(void) {
            "the default: the drafter with the highest predicted speed for this model");
     for (int i = 0; (d = fr_drafter_method_at(i)); i++) {
         char spec[64];
-        snprintf(spec, sizeof spec, "%s%s", d->name,
-                 d->found   ? "[:FILE]"
-                 : *d->file ? ":FILE"
-                            : "");
+        snprintf(spec, sizeof spec, "%s%s", d->name, d->pack ? "[:FILE]" : *d->file ? ":FILE" : "");
         printf("  %-16s %s%s%s\n", spec, d->what, *d->file ? "; FILE: " : "", d->file);
         for (const fr_drafter_option *o = d->options; o->key; o++)
             print_option(o);

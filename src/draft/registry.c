@@ -1,4 +1,4 @@
-// registry.c — first the table of all drafters, behind which stand those that the program adds.
+// registry.c — first the table of all drafters, then those that the program adds.
 // Then it opens a SPEC: it shares the options out, opens the parts, the cheapest first, and
 // composes them if there are several.
 #include "draft/registry.h"
@@ -20,25 +20,19 @@ static fr_status open_none(fr_drafter **out, const char *file, const fr_drafter_
     return FR_OK;
 }
 
-static const fr_drafter_method NONE = {.name = "none",
-                                       .what = "plain decoding, one token a pass: the reference",
-                                       .file = "",
-                                       .options = NO_OPTIONS,
-                                       .open = open_none};
+const fr_drafter_method fr_none_method = {.name = "none",
+                                          .what = "plain decoding, one token a pass: the reference",
+                                          .file = "",
+                                          .options = NO_OPTIONS,
+                                          .open = open_none};
 
-static const fr_drafter_method *const METHODS[] = {&NONE,
-                                                   &fr_prompt_lookup_method,
-                                                   &fr_lookahead_method,
-                                                   &fr_rest_method,
-                                                   &fr_draft_model_method,
-                                                   &fr_medusa_method,
-                                                   &fr_eagle_method,
-                                                   &fr_hidden_state_method,
-                                                   &fr_ppd_method,
-                                                   &fr_hidden_transfer_method,
-                                                   &fr_chimera_method,
-                                                   &fr_layer_skip_method,
-                                                   &fr_early_exit_method};
+#define FR_DRAFTER(name) &fr_##name##_method,
+#define FR_LEARNER(name) FR_DRAFTER(name)
+static const fr_drafter_method *const METHODS[] = {
+#include "draft/drafters.def"
+};
+#undef FR_DRAFTER
+#undef FR_LEARNER
 enum { N_METHODS = sizeof METHODS / sizeof *METHODS };
 
 static int count_more(void) {
@@ -51,6 +45,18 @@ static int count_more(void) {
 const fr_drafter_method *fr_drafter_method_at(int index) {
     if (index < 0 || index >= N_METHODS + count_more()) return NULL;
     return index < N_METHODS ? METHODS[index] : fr_drafter_more_methods[index - N_METHODS];
+}
+
+// Methods may share a form, as variants in the lab do: it counts where it has its method's name.
+static bool has_form(const fr_drafter_method *m) {
+    return m->pack && !strcmp(m->pack->name, m->name);
+}
+
+const fr_pack_form *fr_pack_form_at(int index) {
+    const fr_drafter_method *m;
+    for (int i = 0; (m = fr_drafter_method_at(i)); i++)
+        if (has_form(m) && !index--) return m->pack;
+    return NULL;
 }
 
 int fr_drafter_find(const char *name, size_t bytes) {

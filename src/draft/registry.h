@@ -3,6 +3,12 @@
 #define FR_DRAFT_REGISTRY_H
 #include "draft/shared/config.h"
 
+#define FR_DRAFTER(name) extern const fr_drafter_method fr_##name##_method;
+#define FR_LEARNER(name) FR_DRAFTER(name)
+#include "draft/drafters.def"
+#undef FR_DRAFTER
+#undef FR_LEARNER
+
 #define FR_DRAFTER_AUTO "prompt-lookup" // what "auto" stands for where no profile says better
 
 // Whether SPEC can be read, before anything is loaded: names, and that files are named where they

@@ -31,7 +31,7 @@ static fr_status parse_file(fr_spec_part *p, const char **at, fr_error *err) {
     if (given && !*info->file)
         return fr_fail(err, FR_EARG, "drafter %s takes no FILE, found '%.*s'", info->name,
                        n < 80 ? (int)n : 80, *at);
-    if (*info->file && !n && (given || !info->found))
+    if (*info->file && !n && (given || !info->pack))
         return fr_fail(err, FR_EARG, "drafter %s: expected %s:FILE, FILE being %s", info->name,
                        info->name, info->file);
     if (n >= sizeof p->file)
@@ -49,7 +49,7 @@ static fr_status fail_unknown(const char *name, size_t bytes, fr_error *err) {
     const fr_drafter_method *info;
     for (int i = 0; (info = fr_drafter_method_at(i)) && n < sizeof known; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, ", %s%s", info->name,
-                              *info->file && !info->found ? ":FILE" : "");
+                              *info->file && !info->pack ? ":FILE" : "");
     return fr_fail(err, FR_EARG, "drafter '%.*s': expected %s or several joined with '+'",
                    bytes < 80 ? (int)bytes : 80, name, known);
 }

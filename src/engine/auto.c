@@ -4,23 +4,12 @@
 #include "draft/registry.h"
 #include <string.h>
 
-static const char *const WITH_PACK[FR_PACK_KINDS] = {
-    [FR_PACK_MEDUSA] = "prompt-lookup+medusa",
-    [FR_PACK_EAGLE] = "prompt-lookup+eagle",
-    [FR_PACK_HIDDEN_STATE] = "prompt-lookup+hidden-state",
-    [FR_PACK_PPD] = "prompt-lookup+ppd",
-    [FR_PACK_HIDDEN_TRANSFER] = "prompt-lookup+hidden-transfer",
-    [FR_PACK_CHIMERA] = "prompt-lookup+chimera",
-    [FR_PACK_LAYER_SKIP] = "prompt-lookup+layer-skip",
-    [FR_PACK_EARLY_EXIT] = "prompt-lookup+early-exit",
-};
-
-// 0: there is no pack of this kind, or no drafter for it.
-static double speed_of_pack(const fr_engine *e, fr_pack_kind kind) {
+// 0: `auto` does not take this drafter, or there is no pack for it.
+static double speed_of_pack(const fr_engine *e, const fr_drafter_method *m) {
     char path[FR_PACK_PATH];
     fr_error unsaid;
     fr_pack p;
-    if (fr_drafter_check(WITH_PACK[kind], &unsaid) || fr_pack_find(path, kind, e->gguf, &unsaid) ||
+    if (!m->in_auto || fr_pack_find(path, m->pack, e->gguf, &unsaid) ||
         fr_pack_open(&p, path, &unsaid))
         return 0;
     const fr_cost *cost = e->profile ? &e->profile->cost : NULL;
@@ -36,13 +25,14 @@ const char *fr_auto_spec(const fr_engine *e, const char **reason) {
     const char *spec = !tuned ? FR_DRAFTER_AUTO : best ? best->spec : "none";
     double speed = best ? best->tok_s / best->plain_tok_s : 1;
     *reason = tuned ? "predicted to be fastest" : "nothing was tuned for this model";
-    for (int kind = 0; kind < FR_PACK_KINDS; kind++) {
-        if (tuned && fr_profile_find(p, WITH_PACK[kind])) continue; // compared above
-        if (e->unfit_packs & 1u << kind) continue;
-        const double pack = speed_of_pack(e, (fr_pack_kind)kind);
+    const fr_drafter_method *m;
+    for (int i = 0; (m = fr_drafter_method_at(i)); i++) {
+        if (tuned && m->in_auto && fr_profile_find(p, m->in_auto)) continue; // compared above
+        if (e->unfit_packs & (uint64_t)1 << i) continue;
+        const double pack = speed_of_pack(e, m);
         if (pack <= speed) continue;
         speed = pack;
-        spec = WITH_PACK[kind];
+        spec = m->in_auto;
         *reason = "its pack is predicted to be fastest";
     }
     return spec;
@@ -51,9 +41,10 @@ const char *fr_auto_spec(const fr_engine *e, const char **reason) {
 bool fr_auto_forget(fr_engine *e, const char *spec) {
     for (int i = 0; e->profile && i < e->profile->n_drafters; i++)
         if (!strcmp(e->profile->drafter[i].spec, spec)) return e->profile->drafter[i].gone = true;
-    for (int kind = 0; kind < FR_PACK_KINDS; kind++) {
-        if (strcmp(WITH_PACK[kind], spec)) continue;
-        e->unfit_packs |= 1u << kind;
+    const fr_drafter_method *m;
+    for (int i = 0; (m = fr_drafter_method_at(i)); i++) {
+        if (!m->in_auto || strcmp(m->in_auto, spec)) continue;
+        e->unfit_packs |= (uint64_t)1 << i;
         return true;
     }
     return false;

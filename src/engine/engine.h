@@ -25,7 +25,7 @@ struct fr_engine {
     fr_profile *profile;                // NULL: fr_engine_profile was not asked
     char profile_path[FR_PROFILE_PATH]; // "": kept nowhere
     bool profile_found;                 // there was one for this model and machine, good or not
-    unsigned unfit_packs;               // a bit of each kind: one that `auto` could not open
+    uint64_t unfit_packs;               // a bit of each drafter whose pack `auto` could not open
 };
 
 void fr_engine_keep(fr_engine *e); // one keeper more, until its fr_engine_close

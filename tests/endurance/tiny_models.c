@@ -60,29 +60,29 @@ static const struct packed {
     const char *name;
     fr_tiny_pack o;
 } PACKS[] = {
-    {"medusa", {.kind = FR_PACK_MEDUSA, .n_draft = 200}},
+    {"medusa", {.form = &fr_medusa_form, .n_draft = 200}},
     {"medusa-own-heads",
-     {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_OWN_HEADS, .depth = 2, .n_draft = 250}},
-    {"medusa-hydra", {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_HYDRA}},
-    {"medusa-exit", {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1, .depth = 4}},
-    {"eagle", {.kind = FR_PACK_EAGLE, .n_draft = 200, .depth = 5}},
-    {"eagle-wide", {.kind = FR_PACK_EAGLE, .d_ff = 256, .n_draft = 7}},
-    {"hidden-state", {.kind = FR_PACK_HIDDEN_STATE, .rank = 64, .n_draft = 220, .depth = 4}},
-    {"hidden-state-gate", {.kind = FR_PACK_HIDDEN_STATE, .rank = 32, .gate = true}},
-    {"hidden-state-pure", {.kind = FR_PACK_HIDDEN_STATE, .pure = true, .n_draft = 100}},
-    {"ppd", {.kind = FR_PACK_PPD, .n_draft = 230}},
-    {"ppd-ensemble", {.kind = FR_PACK_PPD, .ensemble = 3, .depth = 2}},
-    {"hidden-transfer", {.kind = FR_PACK_HIDDEN_TRANSFER, .n_draft = 200, .layers = ONE_LAYER}},
-    {"chimera", {.kind = FR_PACK_CHIMERA, .n_draft = 200}},
+     {.form = &fr_medusa_form, .variant = FR_MEDUSA_OWN_HEADS, .depth = 2, .n_draft = 250}},
+    {"medusa-hydra", {.form = &fr_medusa_form, .variant = FR_MEDUSA_HYDRA}},
+    {"medusa-exit", {.form = &fr_medusa_form, .variant = FR_MEDUSA_EXIT, .tap = 1, .depth = 4}},
+    {"eagle", {.form = &fr_eagle_form, .n_draft = 200, .depth = 5}},
+    {"eagle-wide", {.form = &fr_eagle_form, .d_ff = 256, .n_draft = 7}},
+    {"hidden-state", {.form = &fr_hidden_state_form, .rank = 64, .n_draft = 220, .depth = 4}},
+    {"hidden-state-gate", {.form = &fr_hidden_state_form, .rank = 32, .gate = true}},
+    {"hidden-state-pure", {.form = &fr_hidden_state_form, .pure = true, .n_draft = 100}},
+    {"ppd", {.form = &fr_ppd_form, .n_draft = 230}},
+    {"ppd-ensemble", {.form = &fr_ppd_form, .ensemble = 3, .depth = 2}},
+    {"hidden-transfer", {.form = &fr_hidden_transfer_form, .n_draft = 200, .layers = ONE_LAYER}},
+    {"chimera", {.form = &fr_chimera_form, .n_draft = 200}},
     {"chimera-residual",
-     {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_RESIDUAL, .ngram = 3, .depth = 2}},
+     {.form = &fr_chimera_form, .encoder = FR_ENCODER_RESIDUAL, .ngram = 3, .depth = 2}},
     {"chimera-own-heads",
-     {.kind = FR_PACK_CHIMERA,
+     {.form = &fr_chimera_form,
       .variant = FR_MEDUSA_OWN_HEADS,
       .encoder = FR_ENCODER_LAYERS,
       .no_residual = true}},
-    {"early-exit", {.kind = FR_PACK_EARLY_EXIT, .n_draft = 270}},
-    {"layer-skip", {.kind = FR_PACK_LAYER_SKIP, .n_draft = 270, .skip = 0x4}},
+    {"early-exit", {.form = &fr_early_exit_form, .n_draft = 270}},
+    {"layer-skip", {.form = &fr_layer_skip_form, .n_draft = 270, .skip = 0x4}},
 };
 
 static const char *const TEXTS[] = {
@@ -135,7 +135,7 @@ static void write_model(const char *folder, const struct made *m) {
     for (size_t i = 0; i < sizeof PACKS / sizeof *PACKS; i++) {
         fr_tiny_pack o = PACKS[i].o;
         o.type = target.model.config.d % 256 ? FR_TYPE_F32 : FR_TYPE_Q8_0;
-        if (o.kind == FR_PACK_LAYER_SKIP && m->o.identity) o.skip = m->o.identity;
+        if (o.form == &fr_layer_skip_form && m->o.identity) o.skip = m->o.identity;
         snprintf(path, sizeof path, "%s/packs/%s-%s.gguf", folder, m->name, PACKS[i].name);
         write_pack(path, &o, &target.model);
     }

@@ -45,7 +45,7 @@ static void put_pack(const place *p, const fr_tiny_pack *pack, char path[80]) {
     char made[80];
     snprintf(made, sizeof made, "%s/XXXXXX", p->packs);
     fr_tiny_pack_write(made, pack, &p->engine->model);
-    snprintf(path, 80, "%s/%s.gguf", p->packs, fr_pack_kind_name(pack->kind));
+    snprintf(path, 80, "%s/%s.gguf", p->packs, pack->form->name);
     assert_int_equal(rename(made, path), 0);
 }
 
@@ -65,9 +65,9 @@ static void tune(place *p, const char *spec, double speed) {
 }
 
 // One small head, right half of the time: little to read, much to gain.
-static const fr_tiny_pack GOOD = {.kind = FR_PACK_MEDUSA, .depth = 1, .n_draft = 8};
+static const fr_tiny_pack GOOD = {.form = &fr_medusa_form, .depth = 1, .n_draft = 8};
 // A block larger than the model.
-static const fr_tiny_pack HEAVY = {.kind = FR_PACK_EAGLE, .d_ff = 4096};
+static const fr_tiny_pack HEAVY = {.form = &fr_eagle_form, .d_ff = 4096};
 
 static void a_pack_that_promises_speed_is_taken(void **state) {
     (void)state;

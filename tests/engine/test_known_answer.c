@@ -21,17 +21,17 @@ static const struct {
     fr_tiny_pack pack;
     const char *name;
 } PACKS[] = {
-    {{.kind = FR_PACK_MEDUSA, .n_draft = 200}, "medusa"},
-    {{.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1}, "medusa"},
-    {{.kind = FR_PACK_EAGLE, .n_draft = 200}, "eagle"},
-    {{.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 2}, .n_draft = 200}, "eagle"},
-    {{.kind = FR_PACK_PPD, .n_draft = 200}, "ppd"},
-    {{.kind = FR_PACK_PPD, .n_draft = 200, .ensemble = 3}, "ppd"},
-    {{.kind = FR_PACK_HIDDEN_TRANSFER, .n_draft = 200}, "hidden-transfer"},
-    {{.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3}, "chimera"},
-    {{.kind = FR_PACK_HIDDEN_STATE, .n_draft = 200, .rank = 8}, "hidden-state"},
-    {{.kind = FR_PACK_LAYER_SKIP}, "layer-skip"},
-    {{.kind = FR_PACK_EARLY_EXIT}, "early-exit"},
+    {{.form = &fr_medusa_form, .n_draft = 200}, "medusa"},
+    {{.form = &fr_medusa_form, .variant = FR_MEDUSA_EXIT, .tap = 1}, "medusa"},
+    {{.form = &fr_eagle_form, .n_draft = 200}, "eagle"},
+    {{.form = &fr_eagle_form, .n_taps = 2, .taps = {0, 2}, .n_draft = 200}, "eagle"},
+    {{.form = &fr_ppd_form, .n_draft = 200}, "ppd"},
+    {{.form = &fr_ppd_form, .n_draft = 200, .ensemble = 3}, "ppd"},
+    {{.form = &fr_hidden_transfer_form, .n_draft = 200}, "hidden-transfer"},
+    {{.form = &fr_chimera_form, .n_draft = 200, .ngram = 3}, "chimera"},
+    {{.form = &fr_hidden_state_form, .n_draft = 200, .rank = 8}, "hidden-state"},
+    {{.form = &fr_layer_skip_form}, "layer-skip"},
+    {{.form = &fr_early_exit_form}, "early-exit"},
 };
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 

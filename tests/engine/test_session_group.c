@@ -9,17 +9,17 @@
 enum { CTX = 160, TEXT = 400 };
 
 static const fr_tiny_pack PACKS[] = {
-    {.kind = FR_PACK_MEDUSA, .n_draft = 200},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1},
-    {.kind = FR_PACK_EAGLE, .n_draft = 200},
-    {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 2}, .n_draft = 200},
-    {.kind = FR_PACK_PPD, .n_draft = 200},
-    {.kind = FR_PACK_HIDDEN_TRANSFER, .n_draft = 200},
-    {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0, .depth = 2},
-    {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3},
-    {.kind = FR_PACK_HIDDEN_STATE, .n_draft = 200, .rank = 8},
-    {.kind = FR_PACK_LAYER_SKIP},
-    {.kind = FR_PACK_EARLY_EXIT},
+    {.form = &fr_medusa_form, .n_draft = 200},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_EXIT, .tap = 1},
+    {.form = &fr_eagle_form, .n_draft = 200},
+    {.form = &fr_eagle_form, .n_taps = 2, .taps = {0, 2}, .n_draft = 200},
+    {.form = &fr_ppd_form, .n_draft = 200},
+    {.form = &fr_hidden_transfer_form, .n_draft = 200},
+    {.form = &fr_hidden_transfer_form, .type = FR_TYPE_Q8_0, .depth = 2},
+    {.form = &fr_chimera_form, .n_draft = 200, .ngram = 3},
+    {.form = &fr_hidden_state_form, .n_draft = 200, .rank = 8},
+    {.form = &fr_layer_skip_form},
+    {.form = &fr_early_exit_form},
 };
 static const char *const NAMES[] = {"medusa",       "medusa",          "eagle",           "eagle",
                                     "ppd",          "hidden-transfer", "hidden-transfer", "chimera",

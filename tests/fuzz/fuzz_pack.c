@@ -1,7 +1,7 @@
 // fuzz_pack.c — any bytes as a pack. What is taken keeps its promises: ids in the vocabulary, every
 // tensor where the kind has one.
-#include "draft/pack/pack.h"
 #include "kern/dequant.h"
+#include "support/pack_forms.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,39 +18,45 @@ static void bind(const fr_pack *p) {
     float *v = malloc(sizeof *v * (size_t)p->d);
     for (int i = 0; i < p->n_draft; i++)
         if (p->ids[i] < 0 || p->ids[i] >= p->n_vocab) abort();
-    for (int k = 1; v && k <= p->depth && p->kind == FR_PACK_MEDUSA; k++) {
+    for (int k = 1; v && k <= p->depth && p->form == &fr_medusa_form; k++) {
         char name[40];
         snprintf(name, sizeof name, "medusa.%d.bias", k);
         read_vector(p, name, v, p->d);
         snprintf(name, sizeof name, "medusa.%d.weight", k);
         if (!fr_pack_tensor(p, name)) abort();
     }
-    if (p->kind == FR_PACK_PPD && !fr_pack_tensor(p, "ppd.vectors")) abort();
-    for (int k = 0; k < p->depth && p->kind == FR_PACK_HIDDEN_TRANSFER; k++)
-        if (p->layer[k] < 1 || (k && p->layer[k] < p->layer[k - 1])) abort();
-    if (v && (p->kind == FR_PACK_EAGLE || p->kind == FR_PACK_HIDDEN_STATE)) {
+    if (p->form == &fr_ppd_form && !fr_pack_tensor(p, "ppd.vectors")) abort();
+    for (int k = 0; k < p->depth && p->form == &fr_hidden_transfer_form; k++)
+        if (fr_attached_pack_of(p)->layer[k] < (k ? fr_attached_pack_of(p)->layer[k - 1] : 1))
+            abort();
+    if (v && (p->form == &fr_eagle_form || p->form == &fr_hidden_state_form)) {
         read_vector(p, "fc_state.norm", v, p->d);
         read_vector(p, "output_norm.weight", v, p->d);
         if (!fr_pack_tensor(p, "blk.0.ffn_down.weight")) abort();
-        if (p->rank && !fr_pack_tensor(p, "inject.out.weight")) abort();
-        if (p->n_head % p->n_kv || p->head_dim % 2) abort();
+        const fr_pack_block *b = p->form->block(p);
+        if (b->n_head % b->n_kv || b->head_dim % 2) abort();
     }
-    if (v && p->kind == FR_PACK_CHIMERA) {
+    if (p->form == &fr_hidden_state_form && fr_hidden_state_pack_of(p)->rank &&
+        !fr_pack_tensor(p, "inject.out.weight"))
+        abort();
+    if (v && p->form == &fr_chimera_form) {
         read_vector(p, "output_norm.weight", v, p->d);
-        if (p->ngram < 1 || p->ngram > FR_PACK_NGRAM || p->hidden < 1) abort();
+        const fr_chimera_pack *s = fr_chimera_pack_of(p);
+        if (s->ngram < 1 || s->ngram > FR_PACK_NGRAM || s->hidden < 1) abort();
         if (!fr_pack_tensor(p, "ngram.out.weight")) abort();
         if (!fr_pack_tensor(p, "chimera.1.chain.weight")) abort();
     }
-    if (v && p->kind == FR_PACK_EARLY_EXIT) {
+    if (v && p->form == &fr_early_exit_form) {
         read_vector(p, "exit.norm", v, p->d);
         read_vector(p, "exit.bias", v, p->d);
-        if (p->exit < 1 || !fr_pack_tensor(p, "exit.weight")) abort();
+        if (fr_early_exit_pack_of(p)->exit < 1 || !fr_pack_tensor(p, "exit.weight")) abort();
     }
-    if (p->kind == FR_PACK_LAYER_SKIP) {
+    if (p->form == &fr_layer_skip_form) {
+        const fr_layer_skip_pack *s = fr_layer_skip_pack_of(p);
         int n = 0;
         for (int i = 0; i < 2 * FR_MAX_LAYERS; i++)
-            n += p->skip[i];
-        if (n != p->n_skip || n < 1 || !p->skip[p->skip_end - 1]) abort();
+            n += s->skip[i];
+        if (n != s->n_skip || n < 1 || !s->skip[s->skip_end - 1]) abort();
     }
     free(v);
 }

@@ -207,7 +207,7 @@ static void make_pack(char *path, bool broken) {
     const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_layer = 2};
     fr_opened target;
     fr_opened_open(&target, &tiny, &fr_kern_scalar, 1);
-    fr_tiny_pack_write(path, &(fr_tiny_pack){.kind = FR_PACK_EAGLE, .broken = broken},
+    fr_tiny_pack_write(path, &(fr_tiny_pack){.form = &fr_eagle_form, .broken = broken},
                        &target.model);
     fr_opened_close(&target);
 }

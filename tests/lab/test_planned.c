@@ -33,10 +33,10 @@ static output decode_twice(const pair *p, fr_drafter *drafter, const int32_t *pr
 }
 
 static const fr_tiny_pack PACKS[] = {
-    {.kind = FR_PACK_PPD, .n_draft = 200},
-    {.kind = FR_PACK_PPD, .ensemble = 2, .depth = 2},
-    {.kind = FR_PACK_HIDDEN_TRANSFER, .n_draft = 200},
-    {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0, .depth = 2},
+    {.form = &fr_ppd_form, .n_draft = 200},
+    {.form = &fr_ppd_form, .ensemble = 2, .depth = 2},
+    {.form = &fr_hidden_transfer_form, .n_draft = 200},
+    {.form = &fr_hidden_transfer_form, .type = FR_TYPE_Q8_0, .depth = 2},
 };
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 
@@ -50,7 +50,7 @@ static void planned_trees_give_them_too_and_their_rows(void **state) {
         fr_stats stats;
         open_pair(&p, &PACKS[i]);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        snprintf(spec, sizeof spec, "%s-planned:%s", fr_pack_kind_name(PACKS[i].kind), p.path);
+        snprintf(spec, sizeof spec, "%s-planned:%s", PACKS[i].form->name, p.path);
         const output plain = decode_twice(&p, NULL, prompt, NULL);
         for (int t = 0; t < 3; t++) {
             fr_drafter *d =
@@ -72,7 +72,7 @@ static void planned_trees_share_a_pass(void **state) {
     } of[] = {{"lookahead+", {"tree=static", "rows=128", "window=43", "guesses=64", NULL}},
               {"lookahead+", {"tree=dynamic", "rows=128", "window=43", "guesses=64", NULL}},
               {"early-exit:", {"tree=static", "rows=128", "depth=16", "width=16", NULL}}};
-    const fr_tiny_pack exits = {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200};
+    const fr_tiny_pack exits = {.form = &fr_early_exit_form, .n_draft = 200};
     for (int i = 0; i < N_PACKS; i++) {
         pair p;
         int32_t prompt[PROMPT];
@@ -84,9 +84,9 @@ static void planned_trees_share_a_pass(void **state) {
         const output plain = decode_twice(&p, NULL, prompt, NULL);
         for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
             const bool exiting = !strcmp(of[k].with, "early-exit:");
-            if (exiting && PACKS[i].kind == FR_PACK_HIDDEN_TRANSFER) continue; // of other layers
+            if (exiting && PACKS[i].form == &fr_hidden_transfer_form) continue; // of other layers
             snprintf(spec, sizeof spec, "%s%s%s%s-planned:%s", of[k].with, exiting ? exit : "",
-                     exiting ? "+" : "", fr_pack_kind_name(PACKS[i].kind), p.path);
+                     exiting ? "+" : "", PACKS[i].form->name, p.path);
             fr_drafter *d = open_drafter(&p, spec, true, of[k].options);
             const output got = decode_twice(&p, d, prompt, &stats);
             assert_true(stats.rows <= stats.passes * FR_MAX_ROWS);

@@ -53,8 +53,8 @@ static void an_attached_row_that_is_the_token_is_like_it_everywhere(void **state
         fr_model_embed(&p.target.model, TOKEN, vectors + i * d);
     for (int i = 0; i < N; i++)
         ids[i] = TOKEN;
-    write_pack(&p, &(fr_tiny_pack){.kind = FR_PACK_PPD, .leave_out = "ppd.vectors"}, &name, 1, d, 3,
-               vectors);
+    write_pack(&p, &(fr_tiny_pack){.form = &fr_ppd_form, .leave_out = "ppd.vectors"}, &name, 1, d,
+               3, vectors);
     measure(&p, "ppd", ids, &s);
     for (int i = 0; i < 3; i++)
         for (int l = 0; l <= LAYERS; l++)
@@ -81,7 +81,7 @@ static void an_attached_row_that_did_not_move_is_like_its_row(void **state) {
         identity[i * d + i] = 1;
     fr_test_ids(ids, N, 256, 5);
     const fr_tiny_pack o = {
-        .kind = FR_PACK_HIDDEN_TRANSFER, .layers = layers, .leave_out = "transfer.1.weight"};
+        .form = &fr_hidden_transfer_form, .layers = layers, .leave_out = "transfer.1.weight"};
     // One tensor can be left out; the maps of steps 2 and 3 are random ones.
     write_pack(&p, &o, names, 1, d, d, identity);
     measure(&p, "hidden-transfer", ids, &s);

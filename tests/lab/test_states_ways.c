@@ -43,10 +43,10 @@ static const struct way {
 enum { N_WAYS = sizeof WAYS / sizeof *WAYS };
 
 static const fr_tiny_pack PACKS[] = {
-    {.kind = FR_PACK_HIDDEN_STATE, .rank = 32, .gate = true, .n_draft = 256, .type = FR_TYPE_Q8_0},
-    {.kind = FR_PACK_HIDDEN_STATE, .rank = 8, .leave_out = "forerun.accuracy.depth_rank"},
-    {.kind = FR_PACK_HIDDEN_STATE, .pure = true, .n_draft = 200},
-    {.kind = FR_PACK_HIDDEN_STATE, .rank = 8, .gate = true, .broken = true},
+    {.form = &fr_hidden_state_form, .rank = 32, .gate = true, .n_draft = 256, .type = FR_TYPE_Q8_0},
+    {.form = &fr_hidden_state_form, .rank = 8, .leave_out = "forerun.accuracy.depth_rank"},
+    {.form = &fr_hidden_state_form, .pure = true, .n_draft = 200},
+    {.form = &fr_hidden_state_form, .rank = 8, .gate = true, .broken = true},
 };
 
 static fr_drafter *open_way(const pair *p, const struct way *w) {
@@ -118,7 +118,7 @@ typedef struct fixture {
 static void open_fixture(fixture *f, bool pure) {
     fr_error err;
     char spec[60];
-    const fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_STATE,
+    const fr_tiny_pack o = {.form = &fr_hidden_state_form,
                             .n_draft = DRAFT,
                             .rank = pure ? 0 : 16,
                             .gate = !pure,
@@ -177,10 +177,11 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
     assert_true(fr_draft_block_read(&f->block, wants));
     for (int k = 0; k < length; k++) {
         if (k) {
-            const fr_draft_block_guess from = {.state = state,
-                                               .token = f->weights->pack.pure ? FR_DRAFT_BLOCK_NULL
-                                                                              : before,
-                                               .parent = slot};
+            const fr_draft_block_guess from = {
+                .state = state,
+                .token =
+                    fr_draft_block_pack_of(&f->weights->pack)->pure ? FR_DRAFT_BLOCK_NULL : before,
+                .parent = slot};
             guess_at_once(&f->block, &from, 1, wants, &slot);
         }
         memcpy(state, fr_draft_block_state(&f->block, 0), sizeof state);
@@ -190,7 +191,8 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
         if (f->states->has_token_bias) {
             fr_token_bias_gate(&f->states->token_bias, state, gate);
             assert_memory_equal(fr_states_gate(f->states, c, k), gate,
-                                sizeof *gate * (size_t)f->weights->pack.rank);
+                                sizeof *gate *
+                                    (size_t)fr_hidden_state_pack_of(&f->weights->pack)->rank);
         }
         before = likeliest(f, logits, gate, before);
     }

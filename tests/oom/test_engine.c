@@ -80,22 +80,21 @@ static void write_store(char *path, const fr_tokenizer *vocabulary) {
 
 static void write_pack(const char *model, const char *drafter, char *path) {
     static const fr_tiny_pack packs[] = {
-        {.kind = FR_PACK_MEDUSA, .type = FR_TYPE_Q8_0},
-        {.kind = FR_PACK_EAGLE, .type = FR_TYPE_Q8_0},
-        {.kind = FR_PACK_HIDDEN_STATE, .type = FR_TYPE_Q8_0, .rank = 32},
-        {.kind = FR_PACK_PPD},
-        {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0},
-        {.kind = FR_PACK_CHIMERA, .type = FR_TYPE_Q8_0},
-        {.kind = FR_PACK_LAYER_SKIP},
-        {.kind = FR_PACK_EARLY_EXIT, .type = FR_TYPE_Q8_0}};
+        {.form = &fr_medusa_form, .type = FR_TYPE_Q8_0},
+        {.form = &fr_eagle_form, .type = FR_TYPE_Q8_0},
+        {.form = &fr_hidden_state_form, .type = FR_TYPE_Q8_0, .rank = 32},
+        {.form = &fr_ppd_form},
+        {.form = &fr_hidden_transfer_form, .type = FR_TYPE_Q8_0},
+        {.form = &fr_chimera_form, .type = FR_TYPE_Q8_0},
+        {.form = &fr_layer_skip_form},
+        {.form = &fr_early_exit_form, .type = FR_TYPE_Q8_0}};
     fr_engine *e;
     fr_error err;
     if (fr_engine_open(&e, model,
                        &(fr_engine_options){.size = sizeof(fr_engine_options), .threads = 1}, &err))
         fail_msg("%s", err.text);
     for (size_t i = 0; i < sizeof packs / sizeof *packs; i++)
-        if (strstr(drafter, fr_pack_kind_name(packs[i].kind)))
-            fr_tiny_pack_write(path, &packs[i], &e->model);
+        if (strstr(drafter, packs[i].form->name)) fr_tiny_pack_write(path, &packs[i], &e->model);
     if (strstr(drafter, "rest:")) write_store(path, e->tokenizer);
     fr_engine_close(e);
 }

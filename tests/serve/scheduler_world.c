@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 void world_open(world *w) {
-    static const fr_tiny_pack eagle = {.kind = FR_PACK_EAGLE, .n_draft = 200};
+    static const fr_tiny_pack eagle = {.form = &fr_eagle_form, .n_draft = 200};
     const fr_tiny_options tiny = {.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32};
     const fr_engine_options o = {.size = sizeof o, .threads = 2};
     fr_error err;

@@ -16,6 +16,10 @@ typedef struct maker {
     uint64_t state;
 } maker;
 
+static const fr_pack_form *form_of(const fr_tiny_pack *o) {
+    return o->form ? o->form : &fr_medusa_form;
+}
+
 static float dice(maker *m) { // -1..1
     m->state = m->state * 6364136223846793005u + 1442695040888963407u;
     return (float)((int)(m->state >> 40) - (1 << 23)) / (1 << 23);
@@ -119,7 +123,7 @@ static void add_chain(maker *m, const fr_config *c, int d_ff, int n_draft) {
         add_tensor(m, "fc_token.weight", d, d, 0);
         add_tensor(m, "fc_token.norm", d, 0, 1);
     }
-    if (o->kind == FR_PACK_HIDDEN_STATE && !o->pure) add_tensor(m, "null", d, 0, 0);
+    if (form_of(o) == &fr_hidden_state_form && !o->pure) add_tensor(m, "null", d, 0, 0);
     if (o->n_taps) {
         add_tensor(m, "fc_taps.weight", o->n_taps * d, d, 0);
         add_tensor(m, "fc_taps.norm", o->n_taps * d, 0, 1);
@@ -150,7 +154,7 @@ static void add_riders(maker *m, int d, int depth) {
     const fr_tiny_pack *o = m->o;
     const int ensemble = o->ensemble ? o->ensemble : 1;
     int32_t layers[FR_PACK_HEADS];
-    if (o->kind == FR_PACK_PPD) {
+    if (form_of(o) == &fr_ppd_form) {
         add_u32(m, "forerun.ensemble", ensemble);
         add_tensor(m, "ppd.vectors", d, depth * ensemble, 0);
         return;
@@ -200,7 +204,7 @@ void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *
     const int depth = o->depth ? o->depth : 3, n_draft = o->n_draft ? o->n_draft : 40;
     const int d_ff = o->d_ff ? o->d_ff : 96;
     char arch[40], print[FR_GGUF_FINGERPRINT];
-    snprintf(arch, sizeof arch, "forerun-%s", fr_pack_kind_name(o->kind));
+    snprintf(arch, sizeof arch, "forerun-%s", form_of(o)->name);
     fr_gguf_fingerprint(target->gguf, print);
     add_str(&m, "general.type", "forerun-pack");
     add_str(&m, "general.architecture", arch);
@@ -211,19 +215,19 @@ void fr_tiny_pack_add(fr_gguf_writer *w, const fr_tiny_pack *o, const fr_model *
     add_u32(&m, "forerun.heads", depth);
     add_ids(&m, n_draft, c->n_vocab);
     add_accuracy(&m, depth);
-    if (o->kind == FR_PACK_MEDUSA) {
+    if (form_of(o) == &fr_medusa_form) {
         add_str(&m, "forerun.variant", fr_medusa_variant_name(o->variant));
         if (o->variant == FR_MEDUSA_EXIT) add_u32(&m, "forerun.tap", o->tap);
         add_heads(&m, c->d, depth, n_draft);
-    } else if (o->kind == FR_PACK_PPD || o->kind == FR_PACK_HIDDEN_TRANSFER) {
+    } else if (form_of(o) == &fr_ppd_form || form_of(o) == &fr_hidden_transfer_form) {
         add_riders(&m, c->d, depth);
-    } else if (o->kind == FR_PACK_CHIMERA) {
+    } else if (form_of(o) == &fr_chimera_form) {
         add_shape(&m, c, d_ff);
         add_block(&m, c, d_ff);
         add_chimera(&m, c, depth, n_draft);
-    } else if (o->kind == FR_PACK_LAYER_SKIP) {
+    } else if (form_of(o) == &fr_layer_skip_form) {
         add_skip(&m);
-    } else if (o->kind == FR_PACK_EARLY_EXIT) {
+    } else if (form_of(o) == &fr_early_exit_form) {
         add_u32(&m, "forerun.exit", o->exit ? o->exit : 1);
         add_tensor(&m, "exit.norm", c->d, 0, 1);
         add_tensor(&m, "exit.weight", c->d, c->d, 0);

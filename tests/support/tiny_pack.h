@@ -3,9 +3,10 @@
 #define FR_TESTS_SUPPORT_TINY_PACK_H
 #include "draft/pack/pack.h"
 #include "gguf/writer.h"
+#include "support/pack_forms.h"
 
 typedef struct fr_tiny_pack { // {0}: the defaults in brackets
-    fr_pack_kind kind;
+    const fr_pack_form *form; // [medusa]
     fr_medusa_variant variant;
     fr_type type; // of matrices: f32 or q8_0
     uint64_t seed;

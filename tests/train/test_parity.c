@@ -12,6 +12,7 @@
 #include "support/weights.h"
 #include "train/data/draft_vocab.h"
 #include "train/learner/pack_write.h"
+#include "train/method/learners.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,9 +158,12 @@ static double loss_of(const world *w, const float *g, int row) {
 
 // What the target gives of a token: its final state, or rows of the pack's layers.
 static void given_of(const world *w, const fr_pack *p, int i, float *given) {
-    for (int t = 0; t < (p->n_taps ? p->n_taps : 1); t++) {
-        const bool final = !p->n_taps || p->taps[t] == w->opened.model.config.n_layer;
-        const uint16_t *from = final ? w->final + i * D : w->tap + (p->taps[t] * ROWS + i) * D;
+    for (int t = 0; t < (fr_draft_block_pack_of(p)->n_taps ? fr_draft_block_pack_of(p)->n_taps : 1);
+         t++) {
+        const bool final = !fr_draft_block_pack_of(p)->n_taps ||
+                           fr_draft_block_pack_of(p)->taps[t] == w->opened.model.config.n_layer;
+        const uint16_t *from =
+            final ? w->final + i * D : w->tap + (fr_draft_block_pack_of(p)->taps[t] * ROWS + i) * D;
         for (int k = 0; k < D; k++)
             given[t * D + k] = fr_f16_to_f32(from[k]);
     }
@@ -215,7 +219,7 @@ static void run_chimera(const world *w, double part[DEPTH]) {
         fr_chimera_heads_state(&heads, state);
         for (int k = 1, slot = -1; k <= DEPTH && i + k < ROWS; k++) {
             double z[V];
-            const fr_ngram gram = fr_ngram_of(w->ids, i + k + 1, pack.ngram);
+            const fr_ngram gram = fr_ngram_of(w->ids, i + k + 1, fr_chimera_pack_of(&pack)->ngram);
             fr_ngram_encoder_states(&encoder, &gram, 1, x, D);
             row = fr_decoder_block_row(x, slot < 0 ? FR_PARENT_COMMITTED : FR_PARENT_SLOT(slot),
                                        FR_WANT_FINAL);
@@ -240,7 +244,7 @@ static void check(world *w, fr_learner_open_fn *open, bool feeds, const char *co
     fr_tally tally = {0};
     double part[DEPTH] = {0};
     l->ops->judge(l, &w->batch, &tally);
-    if (open == fr_learn_chimera_open)
+    if (open == fr_learn_chimera.open)
         run_chimera(w, part);
     else
         run_engine(w, feeds, part);
@@ -254,23 +258,23 @@ static void check(world *w, fr_learner_open_fn *open, bool feeds, const char *co
 }
 
 static void eagle_is_the_same_in_both(void **state) {
-    check(*state, fr_learn_eagle_open, true, (const char *const[]){"ffn=96", NULL});
-    check(*state, fr_learn_eagle_open, true,
+    check(*state, fr_learn_eagle.open, true, (const char *const[]){"ffn=96", NULL});
+    check(*state, fr_learn_eagle.open, true,
           (const char *const[]){"ffn=96", "init=last-layer", NULL}); // turned as the target's
 }
 
 static void states_of_several_layers_are_the_same_in_both(void **state) {
-    check(*state, fr_learn_eagle_open, true, (const char *const[]){"ffn=96", "taps=0,1,2", NULL});
-    check(*state, fr_learn_eagle_open, true, (const char *const[]){"ffn=96", "taps=1", NULL});
+    check(*state, fr_learn_eagle.open, true, (const char *const[]){"ffn=96", "taps=0,1,2", NULL});
+    check(*state, fr_learn_eagle.open, true, (const char *const[]){"ffn=96", "taps=1", NULL});
 }
 
 static void hidden_state_is_the_same_in_both(void **state) {
-    check(*state, fr_learn_hidden_state_open, false,
+    check(*state, fr_learn_hidden_state.open, false,
           (const char *const[]){"ffn=96", "inject=0", NULL});
 }
 
 static void states_alone_are_the_same_in_both(void **state) {
-    check(*state, fr_learn_hidden_state_open, false,
+    check(*state, fr_learn_hidden_state.open, false,
           (const char *const[]){"ffn=96", "inject=0", "pure=1", NULL});
 }
 
@@ -280,7 +284,7 @@ static void chimera_is_the_same_in_both(void **state) {
         {"ffn=96", "encoder=residual", "residual=0", NULL},
         {"ffn=96", "encoder=layers", "hidden=96", "variant=own-heads", "ngram=5", NULL}};
     for (int i = 0; i < 3; i++)
-        check(*state, fr_learn_chimera_open, true, options[i]);
+        check(*state, fr_learn_chimera.open, true, options[i]);
 }
 
 int main(void) {

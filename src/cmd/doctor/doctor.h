@@ -36,9 +36,9 @@ typedef struct fr_doctor_folder {
 typedef struct fr_doctor_pack {
     char path[FR_PACK_PATH];
     char target_name[128];
-    fr_pack_kind kind;
-    bool fits;    // the model, where one was given
-    double speed; // ... and is expected to make it so many times as fast
+    const char *drafter; // its name
+    bool fits;           // the model, where one was given
+    double speed;        // ... and is expected to make it so many times as fast
 } fr_doctor_pack;
 
 typedef struct fr_doctor_packs {

@@ -65,11 +65,11 @@ static json_t *packs_json(const fr_doctor *d) {
     }
     for (int i = 0; packs && i < d->packs.n; i++) {
         const fr_doctor_pack *p = &d->packs.pack[i];
-        json_array_append_new(packs, json_pack("{s:o, s:s, s:o, s:o, s:o}", "path", text(p->path),
-                                               "drafter", fr_pack_kind_name(p->kind), "target_name",
-                                               text(p->target_name), "fits",
-                                               d->model.path ? json_boolean(p->fits) : json_null(),
-                                               "expected_speedup", real(p->speed)));
+        json_array_append_new(packs,
+                              json_pack("{s:o, s:s, s:o, s:o, s:o}", "path", text(p->path),
+                                        "drafter", p->drafter, "target_name", text(p->target_name),
+                                        "fits", d->model.path ? json_boolean(p->fits) : json_null(),
+                                        "expected_speedup", real(p->speed)));
     }
     return json_pack("{s:o, s:o}", "folders", folders, "found", packs);
 }

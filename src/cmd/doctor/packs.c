@@ -1,6 +1,7 @@
 // packs.c — goes through the folders of packs; a folder that is looked at twice, by two paths,
 // counts once.
 #include "cmd/doctor/doctor.h"
+#include "draft/pack/form.h"
 #include "draft/pack/speed.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ static void add_pack(void *user, const char *path, const fr_pack *p) {
     packs->folder[packs->n_folders - 1].n++;
     if (packs->n == FR_DOCTOR_PACKS) return;
     fr_doctor_pack *pack = &packs->pack[packs->n++];
-    *pack = (fr_doctor_pack){.kind = p->kind};
+    *pack = (fr_doctor_pack){.drafter = p->form->name};
     snprintf(pack->path, sizeof pack->path, "%s", path);
     snprintf(pack->target_name, sizeof pack->target_name, "%s", p->target_name);
     if (!s->model->facts.runs || strcmp(p->target, s->model->profile.key.model) != 0) return;

@@ -123,7 +123,7 @@ static void print_targets(const fr_doctor_packs *packs) {
         put(packs->pack[i].target_name);
         for (int k = i, n = 0; k < packs->n; k++)
             if (!strcmp(packs->pack[k].target_name, packs->pack[i].target_name))
-                printf("%s %s", n++ ? "," : ":", fr_pack_kind_name(packs->pack[k].kind));
+                printf("%s %s", n++ ? "," : ":", packs->pack[k].drafter);
         putchar('\n');
     }
 }
@@ -137,7 +137,7 @@ static void print_fitting(const fr_doctor_packs *packs) {
     for (int i = 0; i < packs->n; i++) {
         const fr_doctor_pack *p = &packs->pack[i];
         if (!p->fits) continue;
-        printf("    %-16s", fr_pack_kind_name(p->kind));
+        printf("    %-16s", p->drafter);
         if (p->speed > 1.005)
             printf("%5.2f times the speed of plain decoding\n", p->speed);
         else

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/save.h"
 #include "cmd/train/train.h"
+#include "draft/pack/block.h"
 #include <string.h>
 #include <sys/stat.h>
 
@@ -134,13 +135,17 @@ fr_status fr_training_open_vocab(fr_training *t, fr_error *err) {
 
 // A pack of another drafter may have nothing but the draft vocabulary in common.
 static bool gives_parameters(const fr_pack *init, const fr_learner *l) {
-    return !strcmp(fr_pack_kind_name(init->kind), l->name) ||
-           fr_pack_shares(&l->params, init->gguf);
+    return !strcmp(init->form->name, l->name) || fr_pack_shares(&l->params, init->gguf);
 }
 
 // Taking gigabytes of memory takes time, so Ctrl-C is looked at in between.
 static fr_status heard(fr_error *err) {
     return fr_cmd_interrupted() ? fr_fail(err, FR_EINTR, "interrupted") : FR_OK;
+}
+
+// Of the block of a pack; 0: it has none.
+static float rope_base_of(const fr_pack *p) {
+    return p->form && p->form->block ? p->form->block(p)->rope_base : 0;
 }
 
 static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
@@ -153,7 +158,7 @@ static fr_status make_learner(fr_training *t, const fr_draft_vocab *vocab,
                                       .depth = t->args->depth,
                                       .max_rows = max_rows,
                                       .seed = t->args->seed,
-                                      .rope_base = t->init.rope_base,
+                                      .rope_base = rope_base_of(&t->init),
                                       .options = t->settings.item};
     fr_status st = heard(err);
     if (!st) st = t->method->open(&t->learner, &config, err);
@@ -320,7 +325,7 @@ fr_status fr_training_open(fr_training *t, const fr_cmd_args *args, const char *
     st = fr_training_read(t, err);
     if (!st) st = open_learner(t, err);
     fr_progress_clear(&t->phase);
-    t->rope_base = t->init.rope_base;
+    t->rope_base = rope_base_of(&t->init);
     fr_pack_close(&t->init);
     if (st) return st;
     if (t->rate < 0) t->rate = t->learner->rate;

@@ -40,8 +40,8 @@ typedef struct fr_training {
     fr_train train;
     char identity[16384], command[8192], checkpoint[4096];
     int batch_rows;
-    fr_strings settings;    // --set, and what is best where it says nothing
-    char taps[64];          // ... one of them
+    fr_strings settings; // --set, and what is best where it says nothing
+    char defaults[FR_LEARNER_DEFAULTS][FR_LEARNER_DEFAULT]; // ... text of these
     double rate;            // --lr; negative on opening: the learner's own
     bool vocab_asked;       // --vocab was given
     double seconds;         // --time; 0: --steps

@@ -73,12 +73,10 @@ static fr_status add_packs(const fr_gguf *model, fr_buffer *room, fr_error *err)
     char path[FR_PACK_PATH];
     fr_error none;
     fr_status st = FR_OK;
-    for (int kind = 0; kind < FR_PACK_KINDS && !st; kind++) {
-        const char *name = fr_pack_kind_name((fr_pack_kind)kind);
-        if (fr_drafter_check(name, &none) || fr_pack_find(path, (fr_pack_kind)kind, model, &none))
-            continue;
-        st = add(room, "prompt-lookup+", name, err);
-    }
+    const fr_drafter_method *m;
+    for (int i = 0; (m = fr_drafter_method_at(i)) && !st; i++)
+        if (m->in_auto && !fr_pack_find(path, m->pack, model, &none))
+            st = add(room, "", m->in_auto, err);
     return st;
 }
 

@@ -4,8 +4,10 @@
 #include "draft/attached/attached.h"
 #include "base/clock.h"
 #include "base/mean.h"
+#include "tree/ppd.h"
 #include <string.h>
 
+_Static_assert((int)FR_PACK_ATTACHED <= (int)FR_PPD_PROMPTS, "planned trees serve every pack");
 static const double OF_PROPOSAL = 0.1; // share of one proposal in the seconds that they take
 
 // ---------------------------------------------------------------- open
@@ -25,20 +27,21 @@ static fr_status open_buffers(fr_attached *a, const fr_model *target, fr_error *
               : fr_linear_open(&a->linear, target->kern, target->pool, a->steps, a->stride, err);
 }
 
-fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_ops *ops,
+fr_status fr_attached_open(fr_attached *a, const fr_pack_form *form, const fr_drafter_ops *ops,
                            const char *file, const fr_drafter_config *config,
                            const fr_drafter_option *options, fr_attached_row_fn *row,
                            fr_error *err) {
     fr_error why = {0};
-    fr_status st = fr_trained_open(&a->base, kind, ops, file, config, options, err);
+    fr_status st = fr_trained_open(&a->base, form, ops, file, config, options, err);
     if (st) return st;
     const fr_pack *p = a->base.pack;
+    const fr_attached_pack *own = fr_attached_pack_of(p);
     const int layers = config->model->config.n_layer;
     a->row = row;
     a->steps = a->attached.steps = p->depth;
-    a->attached.ensemble = p->ensemble;
+    a->attached.ensemble = own->ensemble;
     for (int i = 0; i < a->steps; i++)
-        a->attached.share[i] = (double)(layers - p->layer[i]) / layers;
+        a->attached.share[i] = (double)(layers - own->layer[i]) / layers;
     if ((st = open_buffers(a, config->model, &why)))
         return fr_fail(err, st, "%s: %s", ops->name, why.text);
     a->base.base.needs.max_attached = FR_ATTACHED_MOST;

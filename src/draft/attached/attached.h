@@ -8,6 +8,7 @@
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_H
 #define FR_DRAFT_ATTACHED_ATTACHED_H
 #include "draft/attached/attached_benefit.h"
+#include "draft/attached/attached_pack.h"
 #include "draft/kit/trained.h"
 #include "draft/shared/draft_head.h"
 
@@ -48,7 +49,7 @@ struct fr_attached { // embedded first in a method's own struct
 };
 
 // Opens pack, head and buffers; `ops` is the method's table, of the verbs below.
-fr_status fr_attached_open(fr_attached *a, fr_pack_kind kind, const fr_drafter_ops *ops,
+fr_status fr_attached_open(fr_attached *a, const fr_pack_form *form, const fr_drafter_ops *ops,
                            const char *file, const fr_drafter_config *config,
                            const fr_drafter_option *options, fr_attached_row_fn *row,
                            fr_error *err);

@@ -18,7 +18,7 @@ static fr_row pseudo(const fr_attached *a, int step, int member, int node) {
     return (fr_row){.kind = FR_ROW_LINEAR,
                     .source = node,
                     .map = step,
-                    .join = (int16_t)a->base.pack->layer[step]};
+                    .join = (int16_t)fr_attached_pack_of(a->base.pack)->layer[step]};
 }
 
 static void close_transfer(fr_drafter *base) {
@@ -62,7 +62,7 @@ static fr_status open_hidden_transfer(fr_drafter **out, const char *file,
     *out = NULL;
     fr_transfer *t = fr_alloc_zero(sizeof *t);
     if (!t) return fr_fail(err, FR_ENOMEM, "hidden-transfer: cannot get memory");
-    fr_status st = fr_attached_open(&t->base, FR_PACK_HIDDEN_TRANSFER, &OPS, file, config, OPTIONS,
+    fr_status st = fr_attached_open(&t->base, &fr_hidden_transfer_form, &OPS, file, config, OPTIONS,
                                     pseudo, err);
     if (!st) st = take_maps(t, err);
     if (st) {
@@ -78,6 +78,7 @@ const fr_drafter_method fr_hidden_transfer_method = {
     .what = "middle states of the model, mapped ahead within its own pass",
     .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_hidden_transfer_form,
+    .in_auto = "prompt-lookup+hidden-transfer",
     .cost = 2,
     .open = open_hidden_transfer};

@@ -48,7 +48,7 @@ static fr_status open_ppd(fr_drafter **out, const char *file, const fr_drafter_c
     fr_ppd_drafter *p = fr_alloc_zero(sizeof *p);
     if (!p) return fr_fail(err, FR_ENOMEM, "ppd: cannot get memory");
     fr_status st =
-        fr_attached_open(&p->base, FR_PACK_PPD, &OPS, file, config, OPTIONS, prompt, err);
+        fr_attached_open(&p->base, &fr_ppd_form, &OPS, file, config, OPTIONS, prompt, err);
     if (!st) st = fr_pack_weights_values(p->base.base.weights, "ppd.vectors", &p->vectors, err);
     if (st) {
         close_ppd(&p->base.base.base);
@@ -63,6 +63,7 @@ const fr_drafter_method fr_ppd_method = {
     .what = "trained vectors, attached to the model's own pass, that guess ahead",
     .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_ppd_form,
+    .in_auto = "prompt-lookup+ppd",
     .cost = 2,
     .open = open_ppd};

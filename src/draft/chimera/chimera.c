@@ -143,12 +143,13 @@ _Static_assert((int)FR_PACK_NGRAM <= (int)FR_NGRAM_MAX, "every pack's n-grams ar
 
 // The tokens that end with a node of the beam.
 static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
+    const fr_chimera_pack *own = fr_chimera_pack_of(m->base.pack);
     const fr_beam *b = &m->base.beam;
     int32_t last[FR_NGRAM_MAX];
     int n = 0, before = c->n_ids - 2; // of the root
-    for (; n < m->base.pack->ngram && node >= 0; node = b->node[node].parent)
+    for (; n < own->ngram && node >= 0; node = b->node[node].parent)
         last[FR_NGRAM_MAX - ++n] = b->node[node].id;
-    for (; n < m->base.pack->ngram && before >= 0; before--)
+    for (; n < own->ngram && before >= 0; before--)
         last[FR_NGRAM_MAX - ++n] = c->ids[before];
     return fr_ngram_of(last + FR_NGRAM_MAX - n, n, n);
 }
@@ -156,7 +157,7 @@ static fr_ngram gram_of(const fr_chimera *m, const fr_context *c, int node) {
 // ---------------------------------------------------------------- levels
 // Gives the head the ids of the text that came since the last step.
 static void see_ids(fr_chimera *m, const fr_context *c) {
-    if (m->base.pack->variant == FR_MEDUSA_OWN_HEADS) return; // those know the pack's ids alone
+    if (fr_chimera_pack_of(m->base.pack)->own_heads) return; // those know the pack's ids alone
     fr_text_head_take(&m->block.head, c->ids + m->n_seen, c->n_ids - m->n_seen);
     m->n_seen = c->n_ids;
     m->base.n_ids = m->block.head.n;
@@ -398,7 +399,7 @@ static const fr_drafter_option OPTIONS[] = {
 // ---------------------------------------------------------------- open
 static fr_status open_parts(fr_chimera *m, const fr_drafter_config *config, fr_error *err) {
     fr_pack_weights *w = m->base.weights;
-    const bool own = w->pack.variant == FR_MEDUSA_OWN_HEADS;
+    const bool own = fr_chimera_pack_of(&w->pack)->own_heads;
     const fr_ngram_encoder_options encoder = {.cache = m->cache, .store = m->store};
     if (m->store && !m->cache)
         return fr_fail(err, FR_EARG, "store=%.200s needs cache=N of 1 or more", m->store);
@@ -423,7 +424,7 @@ static fr_status open_chimera(fr_drafter **out, const char *file, const fr_draft
     if (!m) return fr_fail(err, FR_ENOMEM, "chimera: cannot get memory");
     m->room = ROOM;
     m->cache = CACHED;
-    fr_status st = fr_trained_open(&m->base, FR_PACK_CHIMERA, &OPS, file, config, OPTIONS, err);
+    fr_status st = fr_trained_open(&m->base, &fr_chimera_form, &OPS, file, config, OPTIONS, err);
     if (!st && (st = open_parts(m, config, &why))) fr_fail(err, st, "chimera: %s", why.text);
     if (st) {
         close_chimera(&m->base.base);
@@ -443,6 +444,7 @@ const fr_drafter_method fr_chimera_method = {
     .what = "a trained block on states of the last few tokens, heads that read the model's too",
     .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_chimera_form,
+    .in_auto = "prompt-lookup+chimera",
     .cost = 3,
     .open = open_chimera};

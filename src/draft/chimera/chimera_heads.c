@@ -9,7 +9,7 @@
 static const float EPS = (float)FR_PACK_EPS;
 
 static bool own_heads(const fr_chimera_heads *h) {
-    return h->pack->variant == FR_MEDUSA_OWN_HEADS;
+    return fr_chimera_pack_of(h->pack)->own_heads;
 }
 
 // ---------------------------------------------------------------- open
@@ -32,7 +32,8 @@ static fr_status take_weights(fr_chimera_heads *h, fr_pack_weights *w, fr_error 
     fr_status st = FR_OK;
     for (int k = 1; k <= h->pack->depth && !st; k++) {
         st = take_matrix(h, w, "chain", k, &h->chain[k - 1], err);
-        if (!st && h->pack->residual) st = take_matrix(h, w, "state", k, &h->state[k - 1], err);
+        if (!st && fr_chimera_pack_of(h->pack)->residual)
+            st = take_matrix(h, w, "state", k, &h->state[k - 1], err);
         if (!st && !own_heads(h)) st = take_norm(h, w, k, err);
     }
     if (own_heads(h)) return st;
@@ -101,7 +102,7 @@ void fr_chimera_heads_run(fr_chimera_heads *h, int k, int n) {
     const int ldy = own ? h->logit_stride : h->stride, m = h->chain[k - 1]->m;
     assert(k >= 1 && k <= h->pack->depth && n >= 1 && n <= FR_CHIMERA_ROWS);
     product(h, h->chain[k - 1], h->o, y, ldy, n);
-    if (h->pack->residual) {
+    if (fr_chimera_pack_of(h->pack)->residual) {
         product(h, h->state[k - 1], h->f, h->of_f, ldy, 1);
         for (int i = 0; i < n; i++)
             h->linear.kern->add(y + (size_t)i * (size_t)ldy, h->of_f, m);

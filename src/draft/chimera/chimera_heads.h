@@ -11,6 +11,7 @@
 // it.
 #ifndef FR_DRAFT_CHIMERA_CHIMERA_HEADS_H
 #define FR_DRAFT_CHIMERA_CHIMERA_HEADS_H
+#include "draft/chimera/chimera_pack.h"
 #include "draft/kit/text_head.h"
 #include "draft/shared/linear.h"
 #include "draft/shared/weights.h"

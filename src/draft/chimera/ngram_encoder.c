@@ -7,6 +7,10 @@
 
 static const float EPS = (float)FR_PACK_EPS;
 
+static const fr_chimera_pack *own_of(const fr_ngram_encoder *g) {
+    return fr_chimera_pack_of(g->pack);
+}
+
 // ---------------------------------------------------------------- open
 static fr_status take_matrix(fr_ngram_encoder *g, fr_pack_weights *w, const char *name,
                              const fr_matrix **to, fr_error *err) {
@@ -18,7 +22,7 @@ static fr_status take_matrix(fr_ngram_encoder *g, fr_pack_weights *w, const char
 static fr_status take_weights(fr_ngram_encoder *g, fr_pack_weights *w, fr_error *err) {
     fr_status st = take_matrix(g, w, "ngram.hidden.weight", &g->hidden, err);
     if (!st) st = take_matrix(g, w, "ngram.out.weight", &g->out, err);
-    if (!st && w->pack.encoder == FR_ENCODER_WIDE)
+    if (!st && fr_chimera_pack_of(&w->pack)->encoder == FR_ENCODER_WIDE)
         st = take_matrix(g, w, "ngram.skip.weight", &g->skip, err);
     return st ? st : fr_pack_weights_values(w, "ngram.hidden.bias", &g->bias, err);
 }
@@ -26,10 +30,10 @@ static fr_status take_weights(fr_ngram_encoder *g, fr_pack_weights *w, fr_error 
 static fr_status open_buffers(fr_ngram_encoder *g, fr_error *err) {
     const fr_pack *p = g->pack;
     const size_t rows = FR_NGRAM_ENCODER_ROWS * sizeof(float);
-    g->t_stride = fr_linear_stride(p->ngram * p->d);
-    g->h_stride = fr_linear_stride(p->hidden);
+    g->t_stride = fr_linear_stride(own_of(g)->ngram * p->d);
+    g->h_stride = fr_linear_stride(own_of(g)->hidden);
     g->stride = fr_linear_stride(p->d);
-    const size_t hidden = FR_ARENA_ROUND((size_t)p->hidden * sizeof(float));
+    const size_t hidden = FR_ARENA_ROUND((size_t)own_of(g)->hidden * sizeof(float));
     const size_t t = FR_ARENA_ROUND((size_t)g->t_stride * rows);
     const size_t h = FR_ARENA_ROUND((size_t)g->h_stride * rows);
     const size_t y = FR_ARENA_ROUND((size_t)g->stride * rows);
@@ -40,7 +44,7 @@ static fr_status open_buffers(fr_ngram_encoder *g, fr_error *err) {
     g->h = fr_arena_take(&g->arena, h);
     g->y = fr_arena_take(&g->arena, y);
     g->g = fr_arena_take(&g->arena, y);
-    for (int i = 0; i < p->hidden; i++)
+    for (int i = 0; i < own_of(g)->hidden; i++)
         g->ones[i] = 1;
     return FR_OK;
 }
@@ -50,7 +54,7 @@ static void identify(const fr_ngram_encoder *g, uint8_t identity[FR_NGRAM_IDENTI
     static const char *const tensors[] = {"ngram.hidden.weight", "ngram.hidden.bias",
                                           "ngram.out.weight", "ngram.skip.weight"};
     const fr_pack *p = g->pack;
-    const int form[] = {p->ngram, p->hidden, (int)p->encoder, p->d};
+    const int form[] = {own_of(g)->ngram, own_of(g)->hidden, (int)own_of(g)->encoder, p->d};
     for (int part = 0; part < FR_NGRAM_IDENTITY / 8; part++) {
         fr_hash h;
         fr_hash_open(&h, (uint64_t)part);
@@ -70,7 +74,7 @@ static fr_status open_memory(fr_ngram_encoder *g, const fr_ngram_encoder_options
     const size_t limit = (size_t)1 << 30;
     fr_ngram_memory_options o = {.capacity = options->cache,
                                  .store = {.folder = options->store,
-                                           .kind = {.n = g->pack->ngram, .d = g->pack->d},
+                                           .kind = {.n = own_of(g)->ngram, .d = g->pack->d},
                                            .limit = limit}};
     if (!options->cache) return FR_OK;
     if (o.store.folder) identify(g, o.store.kind.identity);
@@ -83,12 +87,12 @@ fr_status fr_ngram_encoder_open(fr_ngram_encoder *g, fr_pack_weights *w,
     const fr_pack *pack = &w->pack;
     const fr_model *target = w->target;
     *g = (fr_ngram_encoder){.pack = pack, .target = target};
-    const int t = pack->ngram * pack->d;
+    const int t = own_of(g)->ngram * pack->d;
     fr_status st = take_weights(g, w, err);
     if (!st) st = open_buffers(g, err);
     if (!st)
         st = fr_linear_open(&g->linear, target->kern, target->pool, FR_NGRAM_ENCODER_ROWS,
-                            t > pack->hidden ? t : pack->hidden, err);
+                            t > own_of(g)->hidden ? t : own_of(g)->hidden, err);
     if (!st) st = open_memory(g, options, err);
     if (st) fr_ngram_encoder_close(g);
     return st;
@@ -103,7 +107,7 @@ void fr_ngram_encoder_close(fr_ngram_encoder *g) {
 
 // ---------------------------------------------------------------- run
 static void put_tokens(fr_ngram_encoder *g, int row, const fr_ngram *gram) {
-    const int d = g->pack->d, n = g->pack->ngram;
+    const int d = g->pack->d, n = own_of(g)->ngram;
     const float by = 1 / (float)n;
     float *t = g->t + (size_t)row * (size_t)g->t_stride;
     int there = 0;
@@ -121,12 +125,12 @@ static void put_tokens(fr_ngram_encoder *g, int row, const fr_ngram *gram) {
 // h of the rows, from W_1 t.
 static void finish_hidden(fr_ngram_encoder *g, int n) {
     const fr_kern *kern = g->target->kern;
-    const int hidden = g->pack->hidden;
+    const int hidden = own_of(g)->hidden;
     for (int i = 0; i < n; i++) {
         float *h = g->h + (size_t)i * (size_t)g->h_stride;
         kern->add(h, g->bias, hidden);
         kern->silu_mul(h, h, g->ones, hidden);
-        if (g->pack->encoder == FR_ENCODER_RESIDUAL)
+        if (own_of(g)->encoder == FR_ENCODER_RESIDUAL)
             kern->add(h, g->t + (size_t)i * (size_t)g->t_stride, hidden);
     }
 }
@@ -134,7 +138,7 @@ static void finish_hidden(fr_ngram_encoder *g, int n) {
 // Computes the states of the n rows whose tokens were put, into g.
 static void encode(fr_ngram_encoder *g, int n) {
     const int d = g->pack->d;
-    const bool wide = g->pack->encoder == FR_ENCODER_WIDE;
+    const bool wide = own_of(g)->encoder == FR_ENCODER_WIDE;
     const fr_linear_product first[] = {{g->hidden, g->t, g->t_stride, g->h, g->h_stride},
                                        {g->skip, g->t, g->t_stride, g->y, g->stride}};
     fr_linear_run(&g->linear, first, wide ? 2 : 1, n);

@@ -9,6 +9,7 @@
 // Opening may fail, nothing else does. Pack and target must outlive it.
 #ifndef FR_DRAFT_CHIMERA_NGRAM_ENCODER_H
 #define FR_DRAFT_CHIMERA_NGRAM_ENCODER_H
+#include "draft/chimera/chimera_pack.h"
 #include "draft/chimera/ngram_memory.h"
 #include "draft/shared/linear.h"
 #include "draft/shared/weights.h"

@@ -8,6 +8,7 @@
 // those of one shape, the best by the pack's accuracies.  [EAGLE, §4.3]
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "draft/eagle/eagle_pack.h"
 #include "draft/kit/draft_block.h"
 #include "draft/kit/fixed_tree.h"
 #include <string.h>
@@ -217,7 +218,7 @@ static fr_status open_eagle(fr_drafter **out, const char *file, const fr_drafter
     fr_eagle *e = fr_alloc_zero(sizeof *e);
     if (!e) return fr_fail(err, FR_ENOMEM, "eagle: cannot get memory");
     e->room = ROOM;
-    fr_status st = fr_trained_open(&e->base, FR_PACK_EAGLE, &OPS, file, config, OPTIONS, err);
+    fr_status st = fr_trained_open(&e->base, &fr_eagle_form, &OPS, file, config, OPTIONS, err);
     if (!st && (st = open_parts(e, config, &why))) fr_fail(err, st, "eagle: %s", why.text);
     if (st) {
         close_eagle(&e->base.base);
@@ -236,6 +237,7 @@ const fr_drafter_method fr_eagle_method = {
     .what = "a trained block that goes on from the model's hidden states",
     .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_eagle_form,
+    .in_auto = "prompt-lookup+eagle",
     .cost = 3,
     .open = open_eagle};

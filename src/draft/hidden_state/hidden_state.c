@@ -369,7 +369,7 @@ static fr_status open_hidden_state(fr_drafter **out, const char *file,
     d->candidates = CANDIDATES;
     d->inject = true;
     fr_status st =
-        fr_trained_open(&d->base, FR_PACK_HIDDEN_STATE, &OPS, file, config, OPTIONS, err);
+        fr_trained_open(&d->base, &fr_hidden_state_form, &OPS, file, config, OPTIONS, err);
     if (!st) st = open_parts(d, config, err);
     if (st) {
         close_hidden_state(&d->base.base);
@@ -387,6 +387,7 @@ const fr_drafter_method fr_hidden_state_method = {
     .what = "a trained chain of hidden states, into which tokens are put late",
     .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_hidden_state_form,
+    .in_auto = "prompt-lookup+hidden-state",
     .cost = 3,
     .open = open_hidden_state};

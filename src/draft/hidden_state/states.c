@@ -7,11 +7,12 @@
 fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject,
                          fr_draft_batches *batches, fr_error *err) {
     const fr_pack *pack = &w->pack;
-    *s = (fr_states){.pack = pack, .has_token_bias = inject && pack->rank};
+    const int rank = fr_hidden_state_pack_of(pack)->rank;
+    *s = (fr_states){.pack = pack, .has_token_bias = inject && rank};
     fr_status st = fr_draft_block_open(&s->chain, w, n_ctx, 0, batches, err);
     if (!st && s->has_token_bias) st = fr_token_bias_open(&s->token_bias, w, err);
     if (!st) st = fr_draft_batch_open_head(s->chain.block.batch, err);
-    if (!st) st = fr_chain_cache_open(&s->kept, pack->d, pack->rank, pack->n_draft, err);
+    if (!st) st = fr_chain_cache_open(&s->kept, pack->d, rank, pack->n_draft, err);
     if (st) fr_states_close(s);
     return st;
 }

@@ -7,6 +7,7 @@
 #ifndef FR_DRAFT_HIDDEN_STATE_STATES_H
 #define FR_DRAFT_HIDDEN_STATE_STATES_H
 #include "draft/hidden_state/chain_cache.h"
+#include "draft/hidden_state/hidden_state_pack.h"
 #include "draft/hidden_state/token_bias.h"
 #include "draft/kit/draft_block.h"
 
@@ -60,7 +61,7 @@ static inline float *fr_states_logits(const fr_states *s, const fr_cached_chain 
     return c->logits + (size_t)k * (size_t)s->pack->n_draft;
 }
 static inline float *fr_states_gate(const fr_states *s, const fr_cached_chain *c, int k) {
-    return c->gates + (size_t)k * (size_t)s->pack->rank;
+    return c->gates + (size_t)k * (size_t)fr_hidden_state_pack_of(s->pack)->rank;
 }
 
 #endif

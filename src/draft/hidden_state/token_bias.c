@@ -3,6 +3,7 @@
 // before.
 #include "draft/hidden_state/token_bias.h"
 #include "base/lanes.h"
+#include "draft/hidden_state/hidden_state_pack.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -67,15 +68,17 @@ static fr_status take_memory(fr_token_bias *j, fr_error *err) {
 
 static fr_status take_maps(fr_token_bias *j, fr_pack_weights *w, fr_error *err) {
     fr_status st = fr_pack_weights_values(w, "inject.token.weight", &j->of_token, err);
-    if (!st && w->pack.gate)
+    if (!st && fr_hidden_state_pack_of(&w->pack)->gate)
         st = fr_pack_weights_values(w, "inject.gate.weight", &j->of_state, err);
     return st ? st : fr_pack_weights_values(w, "inject.out.weight", &j->out, err);
 }
 
 fr_status fr_token_bias_open(fr_token_bias *j, fr_pack_weights *w, fr_error *err) {
     const fr_pack *pack = &w->pack;
-    *j = (fr_token_bias){
-        .target = w->target, .rank = pack->rank, .d = pack->d, .n_draft = pack->n_draft};
+    *j = (fr_token_bias){.target = w->target,
+                         .rank = fr_hidden_state_pack_of(pack)->rank,
+                         .d = pack->d,
+                         .n_draft = pack->n_draft};
     fr_status st = take_memory(j, err);
     if (!st) st = take_maps(j, w, err);
     if (!st) st = sort_vocabulary(j, pack->ids, err);

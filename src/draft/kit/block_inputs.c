@@ -5,6 +5,10 @@
 
 static const float EPS = (float)FR_PACK_EPS;
 
+static const fr_draft_block_pack *own_of(const fr_block_inputs *in) {
+    return fr_draft_block_pack_of(in->pack);
+}
+
 // ---------------------------------------------------------------- the pass
 
 // The states of the rows that gave residuals.
@@ -28,10 +32,10 @@ static void prepare(fr_draft_inputs *base, int n) {
     const fr_linear_product maps[] = {{in->of_state, in->state, stride, in->x, stride},
                                       {in->of_token, in->token, stride, in->y, stride}};
     join_taps(in);
-    fr_linear_run(&in->linear, maps, in->pack->pure ? 1 : 2, n);
+    fr_linear_run(&in->linear, maps, own_of(in)->pure ? 1 : 2, n);
     for (int i = 0; i < n; i++) {
         float *x = in->x + (size_t)i * (size_t)stride;
-        if (!in->pack->pure) kern->add(x, in->y + (size_t)i * (size_t)stride, d);
+        if (!own_of(in)->pure) kern->add(x, in->y + (size_t)i * (size_t)stride, d);
         kern->add(x, in->bias, d);
     }
 }
@@ -48,9 +52,9 @@ static void close_inputs(fr_draft_inputs *base) {
 
 static fr_status open_buffers(fr_block_inputs *in, fr_error *err) {
     const fr_pack *p = in->pack;
-    const int widest = p->n_taps ? p->n_taps * p->d : p->d;
+    const int n_taps = own_of(in)->n_taps, widest = n_taps ? n_taps * p->d : p->d;
     in->stride = fr_linear_stride(p->d);
-    in->taps_stride = fr_linear_stride(p->n_taps * p->d);
+    in->taps_stride = fr_linear_stride(n_taps * p->d);
     const size_t n = (size_t)in->max_rows;
     const size_t rows = FR_ARENA_ROUND(n * (size_t)in->stride * sizeof(float));
     const size_t taps = FR_ARENA_ROUND(n * (size_t)in->taps_stride * sizeof(float));
@@ -67,16 +71,15 @@ static fr_status open_buffers(fr_block_inputs *in, fr_error *err) {
 }
 
 static fr_status take_taps(fr_block_inputs *in, fr_pack_weights *w, fr_error *err) {
-    if (!in->pack->n_taps) return FR_OK;
+    if (!own_of(in)->n_taps) return FR_OK;
     const fr_status st = fr_pack_weights_values(w, "fc_taps.norm", &in->taps_norm, err);
     return st ? st : fr_pack_weights_matrix(w, "fc_taps.weight", &in->of_taps, err);
 }
 
 static fr_status take_tokens(fr_block_inputs *in, fr_pack_weights *w, fr_error *err) {
-    if (in->pack->pure) return FR_OK;
+    if (own_of(in)->pure) return FR_OK;
     fr_status st = fr_pack_weights_values(w, "fc_token.norm", &in->token_norm, err);
-    if (!st && in->pack->kind == FR_PACK_HIDDEN_STATE)
-        st = fr_pack_weights_values(w, "null", &in->null_token, err);
+    if (!st && own_of(in)->null) st = fr_pack_weights_values(w, "null", &in->null_token, err);
     return st ? st : fr_pack_weights_matrix(w, "fc_token.weight", &in->of_token, err);
 }
 
@@ -116,7 +119,7 @@ uint64_t fr_block_inputs_bytes(const fr_block_inputs *in) {
 static const float *put_token(fr_block_inputs *in, int row, int32_t token) {
     const size_t at = (size_t)row * (size_t)in->stride;
     float *t = in->token + at;
-    if (in->pack->pure) return in->x + at;
+    if (own_of(in)->pure) return in->x + at;
     if (token == FR_BLOCK_NULL_TOKEN)
         memcpy(t, in->null_token, sizeof *t * (size_t)in->pack->d);
     else
@@ -135,7 +138,7 @@ const float *fr_block_inputs_put_taps(fr_block_inputs *in, int row, const float 
                                       int32_t token) {
     const int d = in->pack->d, i = in->n_taps_rows++;
     in->taps_row[i] = row;
-    for (int t = 0; t < in->pack->n_taps; t++)
+    for (int t = 0; t < own_of(in)->n_taps; t++)
         in->target->kern->rmsnorm(in->taps + (size_t)i * (size_t)in->taps_stride + (size_t)t * d,
                                   residuals + (size_t)t * d, in->taps_norm + (size_t)t * d, d, EPS);
     return put_token(in, row, token);

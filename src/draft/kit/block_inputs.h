@@ -3,6 +3,7 @@
 #ifndef FR_DRAFT_KIT_BLOCK_INPUTS_H
 #define FR_DRAFT_KIT_BLOCK_INPUTS_H
 #include "draft/kit/draft_batch.h"
+#include "draft/kit/draft_block_pack.h"
 #include "draft/shared/linear.h"
 #include "draft/shared/weights.h"
 

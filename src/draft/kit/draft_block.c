@@ -22,8 +22,9 @@ static fr_status take_inputs(fr_draft_block *c, fr_pack_weights *w, fr_error *er
 fr_status fr_draft_block_open(fr_draft_block *c, fr_pack_weights *w, int n_ctx, int room,
                               fr_draft_batches *batches, fr_error *err) {
     const fr_pack *p = &w->pack;
+    const fr_draft_block_pack *own = fr_draft_block_pack_of(p);
     *c = (fr_draft_block){.pack = p, .target = w->target};
-    c->in = p->n_taps ? p->n_taps * p->d : p->d;
+    c->in = own->n_taps ? own->n_taps * p->d : p->d;
     c->in_stride = fr_linear_stride(c->in);
     const size_t waiting = FR_DRAFT_BLOCK_ROWS * (size_t)c->in_stride;
     fr_status st = fr_decoder_block_open(&c->block, w, n_ctx, room, batches, err);
@@ -44,12 +45,13 @@ _Static_assert((int)FR_PACK_TAPS <= (int)FR_NEEDS_TAPS, "every pack's residuals 
 
 fr_needs fr_draft_block_needs(const fr_draft_block *c) {
     const fr_pack *p = c->pack;
-    fr_needs needs = {.final = !p->n_taps, .prompt_rows = true};
-    for (int t = 0; t < p->n_taps; t++)
-        if (p->taps[t] == c->target->config.n_layer)
+    const fr_draft_block_pack *own = fr_draft_block_pack_of(p);
+    fr_needs needs = {.final = !own->n_taps, .prompt_rows = true};
+    for (int t = 0; t < own->n_taps; t++)
+        if (own->taps[t] == c->target->config.n_layer)
             needs.final = true;
         else
-            needs.taps[needs.n_taps++] = p->taps[t];
+            needs.taps[needs.n_taps++] = own->taps[t];
     return needs;
 }
 
@@ -112,13 +114,14 @@ int fr_draft_block_keep_tokens(fr_draft_block *c, int n) {
 // layers.
 static void add_row(fr_draft_block *c, const fr_context *context, int row, int32_t token) {
     const fr_pack *p = c->pack;
+    const fr_draft_block_pack *own = fr_draft_block_pack_of(p);
     const size_t d = (size_t)p->d;
     float *to = next_pair(c, token);
-    if (!p->n_taps) memcpy(to, fr_context_final(context, row), d * sizeof *to);
-    for (int t = 0; t < p->n_taps; t++)
+    if (!own->n_taps) memcpy(to, fr_context_final(context, row), d * sizeof *to);
+    for (int t = 0; t < own->n_taps; t++)
         memcpy(to + (size_t)t * d,
-               p->taps[t] == c->target->config.n_layer ? fr_context_final(context, row)
-                                                       : fr_context_tap(context, t, row),
+               own->taps[t] == c->target->config.n_layer ? fr_context_final(context, row)
+                                                         : fr_context_tap(context, t, row),
                d * sizeof *to);
 }
 
@@ -141,7 +144,7 @@ bool fr_draft_block_put_text(fr_draft_block *c, uint8_t wants) {
     for (int i = 0; i < n; i++) {
         const float *state = c->waiting + (size_t)i * (size_t)c->in_stride;
         c->block.batch->rows[first + i].vec =
-            c->pack->n_taps
+            fr_draft_block_pack_of(c->pack)->n_taps
                 ? fr_block_inputs_put_taps(c->inputs, first + i, state, c->waiting_token[i])
                 : fr_block_inputs_put(c->inputs, first + i, state, c->waiting_token[i]);
     }

@@ -14,15 +14,15 @@ static const float LEAST_SCORE = 0.004f; // of a later guess that is worth a pla
 
 // ---------------------------------------------------------------- open
 
-static fr_status take_weights(fr_trained *t, fr_pack_kind kind, const char *file,
+static fr_status take_weights(fr_trained *t, const fr_pack_form *form, const char *file,
                               const fr_drafter_config *config, fr_error *err) {
     char found[FR_PACK_PATH];
     if (!*file) {
-        const fr_status st = fr_pack_find(found, kind, config->model->gguf, err);
+        const fr_status st = fr_pack_find(found, form, config->model->gguf, err);
         if (st) return st;
         file = found;
     }
-    return fr_pack_weights_take(&t->weights, file, kind, config, err);
+    return fr_pack_weights_take(&t->weights, file, form, config, err);
 }
 
 static fr_status open_options(fr_trained *t, const fr_drafter_ops *ops,
@@ -51,13 +51,13 @@ static void take_pack(fr_trained *t) {
     fr_hits_expect_probabilities(&t->base.hits); // distributions are trained to be calibrated
 }
 
-fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
+fr_status fr_trained_open(fr_trained *t, const fr_pack_form *form, const fr_drafter_ops *ops,
                           const char *file, const fr_drafter_config *config,
                           const fr_drafter_option *options, fr_error *err) {
     fr_error why = {0};
     fr_status st = open_options(t, ops, config, options, err);
     if (st) return st;
-    if ((st = take_weights(t, kind, file, config, &why)))
+    if ((st = take_weights(t, form, file, config, &why)))
         return fr_fail(err, st, "%s: %s", ops->name, why.text);
     take_pack(t);
     return FR_OK;

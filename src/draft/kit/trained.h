@@ -42,7 +42,7 @@ typedef struct fr_trained { // embedded first in a method's own struct
 
 // Finds (file "") or opens the pack and reads the options by the method's table, whose offsets are
 // from `t`. What a pack fails with has the method's name in front.
-fr_status fr_trained_open(fr_trained *t, fr_pack_kind kind, const fr_drafter_ops *ops,
+fr_status fr_trained_open(fr_trained *t, const fr_pack_form *form, const fr_drafter_ops *ops,
                           const char *file, const fr_drafter_config *config,
                           const fr_drafter_option *options, fr_error *err);
 // The same with a pack that no file holds, which is closed with the drafter (fr_trained_close).

@@ -291,6 +291,5 @@ const fr_drafter_method fr_lookahead_method = {
     .what = "n-grams that the model's own pass makes of guessed tokens, and those of the text",
     .file = "",
     .options = OPTIONS,
-    .found = false,
     .cost = 1,
     .open = open_lookahead};

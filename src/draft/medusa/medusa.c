@@ -16,6 +16,10 @@ typedef struct fr_medusa {
     bool has_state; // of the token before the root
 } fr_medusa;
 
+static fr_medusa_variant variant_of(const fr_medusa *m) {
+    return fr_medusa_pack_of(m->base.pack)->variant;
+}
+
 static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
     fr_medusa *m = (fr_medusa *)base;
     (void)c, (void)from;
@@ -63,7 +67,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_medusa *m = (fr_medusa *)base;
     if (!m->has_state || !fr_trained_start(&m->base, c, tree, 1)) return;
-    if (m->base.pack->variant == FR_MEDUSA_HYDRA)
+    if (variant_of(m) == FR_MEDUSA_HYDRA)
         grow_along_paths(m, c, tree);
     else
         grow_by_depth(m, c, tree);
@@ -75,9 +79,8 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
     fr_medusa *m = (fr_medusa *)base;
     fr_trained_saw(&m->base, c, v);
     const int row = v->tree ? v->path[v->n_path - 1] : v->n_rows - 1;
-    fr_medusa_heads_state(&m->heads, m->base.pack->variant == FR_MEDUSA_EXIT
-                                         ? fr_context_tap(c, 0, row)
-                                         : fr_context_final(c, row));
+    fr_medusa_heads_state(&m->heads, variant_of(m) == FR_MEDUSA_EXIT ? fr_context_tap(c, 0, row)
+                                                                     : fr_context_final(c, row));
     m->has_state = true;
 }
 
@@ -109,7 +112,7 @@ static fr_status open_medusa(fr_drafter **out, const char *file, const fr_drafte
     fr_error why = {0};
     fr_medusa *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "medusa: cannot get memory");
-    fr_status st = fr_trained_open(&m->base, FR_PACK_MEDUSA, &OPS, file, config, OPTIONS, err);
+    fr_status st = fr_trained_open(&m->base, &fr_medusa_form, &OPS, file, config, OPTIONS, err);
     if (!st && (st = fr_medusa_heads_open(&m->heads, m->base.weights, &why)))
         fr_fail(err, st, "medusa: %s", why.text);
     if (st) {
@@ -118,8 +121,8 @@ static fr_status open_medusa(fr_drafter **out, const char *file, const fr_drafte
     }
     fr_trained_weigh(&m->base, config->model, m->heads.bytes);
     fr_needs *needs = &m->base.base.needs;
-    if (m->base.pack->variant == FR_MEDUSA_EXIT) {
-        needs->taps[0] = m->base.pack->tap;
+    if (variant_of(m) == FR_MEDUSA_EXIT) {
+        needs->taps[0] = fr_medusa_pack_of(m->base.pack)->tap;
         needs->n_taps = 1;
     } else {
         needs->final = true;
@@ -133,6 +136,7 @@ const fr_drafter_method fr_medusa_method = {
     .what = "trained heads on the model's last hidden state (Medusa, Hydra)",
     .file = "a pack of forerun train; else one that is found",
     .options = OPTIONS,
-    .found = true,
+    .pack = &fr_medusa_form,
+    .in_auto = "prompt-lookup+medusa",
     .cost = 2,
     .open = open_medusa};

@@ -26,7 +26,7 @@ static fr_status take_bias(fr_medusa_heads *h, fr_pack_weights *w, int k, fr_err
 
 static fr_status take_weights(fr_medusa_heads *h, fr_pack_weights *w, fr_error *err) {
     const fr_pack *p = h->pack;
-    const bool own = p->variant == FR_MEDUSA_OWN_HEADS;
+    const bool own = fr_medusa_pack_of(p)->variant == FR_MEDUSA_OWN_HEADS;
     fr_status st = FR_OK;
     for (int k = 1; k <= p->depth && !st; k++) {
         st = take_matrix(h, w, "weight", k, &h->map[k - 1], err);
@@ -43,7 +43,8 @@ static fr_status open_buffers(fr_medusa_heads *h, fr_error *err) {
     const fr_pack *p = h->pack;
     const size_t rows = FR_MEDUSA_PATHS, d = (size_t)p->d, f = sizeof(float);
     h->stride = fr_linear_stride(p->d);
-    h->in_stride = fr_linear_stride(p->variant == FR_MEDUSA_HYDRA ? (p->depth + 1) * p->d : p->d);
+    h->in_stride = fr_linear_stride(
+        fr_medusa_pack_of(p)->variant == FR_MEDUSA_HYDRA ? (p->depth + 1) * p->d : p->d);
     h->logit_stride = fr_linear_stride(p->n_draft);
     const size_t state = FR_ARENA_ROUND(d * f);
     const size_t in = FR_ARENA_ROUND(rows * (size_t)h->in_stride * f);
@@ -80,7 +81,7 @@ void fr_medusa_heads_close(fr_medusa_heads *h) {
 
 void fr_medusa_heads_state(fr_medusa_heads *h, const float *f) {
     const fr_model *t = h->target;
-    if (h->pack->variant == FR_MEDUSA_EXIT)
+    if (fr_medusa_pack_of(h->pack)->variant == FR_MEDUSA_EXIT)
         t->kern->rmsnorm(h->state, f, t->output_norm, t->config.d, t->config.eps);
     else
         memcpy(h->state, f, sizeof *f * (size_t)h->pack->d);
@@ -109,7 +110,8 @@ static void run_shared_head(fr_medusa_heads *h, int n) {
 void fr_medusa_heads_run(fr_medusa_heads *h) {
     const fr_pack *p = h->pack;
     fr_linear_product map[FR_PACK_HEADS];
-    assert(p->variant != FR_MEDUSA_HYDRA);
+    const fr_medusa_variant variant = fr_medusa_pack_of(p)->variant;
+    assert(variant != FR_MEDUSA_HYDRA);
     h->target->kern->rmsnorm(h->in, h->state, NULL, p->d, EPS);
     for (int k = 0; k < p->depth; k++)
         map[k] = (fr_linear_product){h->map[k], h->in, h->in_stride, h->y + (size_t)k * h->stride,
@@ -117,8 +119,8 @@ void fr_medusa_heads_run(fr_medusa_heads *h) {
     fr_linear_run(&h->linear, map, p->depth, 1);
     for (int k = 0; k < p->depth; k++)
         finish_row(h, k + 1, k);
-    if (p->variant != FR_MEDUSA_OWN_HEADS) run_shared_head(h, p->depth);
-    for (int k = 0; k < p->depth && p->variant == FR_MEDUSA_OWN_HEADS; k++) {
+    if (variant != FR_MEDUSA_OWN_HEADS) run_shared_head(h, p->depth);
+    for (int k = 0; k < p->depth && variant == FR_MEDUSA_OWN_HEADS; k++) {
         const fr_linear_product head = head_of_row(h, h->own[k], k);
         fr_linear_run(&h->linear, &head, 1, 1);
     }
@@ -128,7 +130,8 @@ void fr_medusa_heads_run_paths(fr_medusa_heads *h, int k, const int32_t path[][F
                                int n) {
     const fr_kern *kern = h->target->kern;
     const int d = h->pack->d;
-    assert(h->pack->variant == FR_MEDUSA_HYDRA && n >= 1 && n <= FR_MEDUSA_PATHS);
+    assert(fr_medusa_pack_of(h->pack)->variant == FR_MEDUSA_HYDRA && n >= 1 &&
+           n <= FR_MEDUSA_PATHS);
     for (int i = 0; i < n; i++) {
         float *in = h->in + (size_t)i * h->in_stride;
         kern->rmsnorm(in, h->state, NULL, d, EPS);

@@ -11,6 +11,7 @@
 // Opening may fail, nothing else does, and nothing else allocates. The weights must outlive it.
 #ifndef FR_DRAFT_MEDUSA_MEDUSA_HEADS_H
 #define FR_DRAFT_MEDUSA_MEDUSA_HEADS_H
+#include "draft/medusa/medusa_pack.h"
 #include "draft/shared/linear.h"
 #include "draft/shared/weights.h"
 

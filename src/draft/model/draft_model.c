@@ -456,6 +456,5 @@ const fr_drafter_method fr_draft_model_method = {
     .what = "a second, smaller model with the same vocabulary",
     .file = "a GGUF model of the target's vocabulary",
     .options = OPTIONS,
-    .found = false,
     .cost = 4,
     .open = open_draft_model};

@@ -1,5 +1,5 @@
 // find.c — looks into each folder in turn and opens every .gguf file in it. It keeps the path of
-// the pack of the right kind and target that is expected to bring most tokens.
+// the pack of the right drafter and target that is expected to bring most tokens.
 #include "draft/pack/find.h"
 #include "base/file_id.h"
 #include "base/path.h"
@@ -21,7 +21,7 @@ static double promise_of(const fr_pack *p) {
 }
 
 typedef struct search {
-    fr_pack_kind kind;
+    const fr_pack_form *form;
     const fr_gguf *target;
     char print[FR_GGUF_FINGERPRINT]; // of the target; "": not taken yet
     char *path;                      // of the best so far
@@ -38,7 +38,7 @@ static const char *print_of(search *s) {
 static void look_at(void *user, const char *path, const fr_pack *p) {
     search *s = user;
     const double promise = promise_of(p);
-    if (p->kind != s->kind || promise <= s->promise || strcmp(p->target, print_of(s)) != 0) return;
+    if (p->form != s->form || promise <= s->promise || strcmp(p->target, print_of(s)) != 0) return;
     s->promise = promise;
     snprintf(s->path, FR_PACK_PATH, "%s", path);
 }
@@ -122,10 +122,10 @@ void fr_pack_folders(const char *target, fr_pack_folder_fn *told, void *user) {
     tell_at_home(told, user);
 }
 
-fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf *target,
+fr_status fr_pack_find(char path[FR_PACK_PATH], const fr_pack_form *form, const fr_gguf *target,
                        fr_error *err) {
     char folder[FR_PACK_PATH];
-    search s = {.kind = kind, .target = target, .path = path, .promise = -1};
+    search s = {.form = form, .target = target, .path = path, .promise = -1};
     folder_of(folder, fr_gguf_path(target));
     fr_pack_folders(fr_gguf_path(target), look_into, &s);
     if (s.promise >= 0) return FR_OK;

@@ -10,9 +10,9 @@
 
 enum { FR_PACK_PATH = 4096 };
 
-// The pack of `kind` for this target that is expected to bring most; of equal ones the first.
+// The pack of `form` for this target that is expected to bring most; of equal ones the first.
 // FR_EIO: there is none, the sentence names the target's fingerprint and where it was looked for.
-fr_status fr_pack_find(char path[FR_PACK_PATH], fr_pack_kind kind, const fr_gguf *target,
+fr_status fr_pack_find(char path[FR_PACK_PATH], const fr_pack_form *form, const fr_gguf *target,
                        fr_error *err);
 // Told of every folder where packs are looked for, in order, and of every pack that lies in one.
 // `target`: the model's path; NULL leaves out the folder beside it.

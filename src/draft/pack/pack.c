@@ -1,4 +1,4 @@
-// pack.c — opens a pack: metadata, then tensors, and for a drafter also kind, target and checksum.
+// pack.c — opens a pack: metadata, then tensors, and for a drafter also form, target and checksum.
 // Then it hands out tensors by name.
 #include "draft/pack/pack.h"
 #include "draft/pack/parts.h"
@@ -28,6 +28,7 @@ fr_status fr_pack_open(fr_pack *p, const char *path, fr_error *err) {
 
 void fr_pack_close(fr_pack *p) {
     fr_free(p->ids_memory);
+    fr_free(p->settings);
     fr_gguf_close(p->own);
     *p = (fr_pack){0};
 }
@@ -51,36 +52,21 @@ fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err) 
         return fr_fail(err, FR_EDATA,
                        "the pack is of %d values and %d tokens, the model of %d and %d", p->d,
                        p->n_vocab, c->d, c->n_vocab);
-    if (p->tap > c->n_layer)
-        return fr_fail(err, FR_EDATA, "forerun.tap: expected 0 to %d, found %d", c->n_layer,
-                       p->tap);
-    if (p->kind == FR_PACK_HIDDEN_TRANSFER && p->layer[p->depth - 1] >= c->n_layer)
-        return fr_fail(err, FR_EDATA, "forerun.layers: expected 1 to %d, found %d", c->n_layer - 1,
-                       p->layer[p->depth - 1]);
-    if (p->n_taps && p->taps[p->n_taps - 1] > c->n_layer)
-        return fr_fail(err, FR_EDATA, "forerun.taps: expected 0 to %d, found %d", c->n_layer,
-                       p->taps[p->n_taps - 1]);
-    if (p->exit >= c->n_layer)
-        return fr_fail(err, FR_EDATA, "forerun.exit: expected 1 to %d, found %d", c->n_layer - 1,
-                       p->exit);
-    if (p->skip_end > 2 * c->n_layer)
-        return fr_fail(err, FR_EDATA, "forerun.skip: expected 0 to %d, found %d",
-                       2 * c->n_layer - 1, p->skip_end - 1);
-    return FR_OK;
+    return p->form->fits ? p->form->fits(p, c->n_layer, err) : FR_OK;
 }
 
-fr_status fr_pack_is_of(const fr_pack *p, fr_pack_kind kind, fr_error *err) {
-    if (p->kind == kind) return FR_OK;
-    return fr_fail(err, FR_EUNSUP, "expected a pack of %s, found one of %s",
-                   fr_pack_kind_name(kind), fr_pack_kind_name(p->kind));
+fr_status fr_pack_is_of(const fr_pack *p, const fr_pack_form *form, fr_error *err) {
+    if (p->form == form) return FR_OK;
+    return fr_fail(err, FR_EUNSUP, "expected a pack of %s, found one of %s", form->name,
+                   p->form->name);
 }
 
-fr_status fr_pack_open_for(fr_pack *p, const char *path, fr_pack_kind kind, const fr_model *target,
-                           fr_error *err) {
+fr_status fr_pack_open_for(fr_pack *p, const char *path, const fr_pack_form *form,
+                           const fr_model *target, fr_error *err) {
     fr_error why = {0};
     fr_status st = fr_pack_open(p, path, err);
     if (st) return st;
-    st = fr_pack_is_of(p, kind, &why);
+    st = fr_pack_is_of(p, form, &why);
     if (!st) st = fr_pack_fits(p, target, &why);
     if (!st) st = fr_pack_check_sum(p, &why);
     if (!st) return FR_OK;

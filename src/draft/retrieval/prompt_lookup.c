@@ -188,6 +188,5 @@ const fr_drafter_method fr_prompt_lookup_method = {.name = "prompt-lookup",
                                                    .what = "n-gram match in the text so far",
                                                    .file = "",
                                                    .options = OPTIONS,
-                                                   .found = false,
                                                    .cost = 1,
                                                    .open = open_prompt_lookup};

@@ -256,6 +256,5 @@ const fr_drafter_method fr_rest_method = {.name = "rest",
                                           .what = "retrieval from a datastore of texts",
                                           .file = "a datastore of forerun datastore",
                                           .options = OPTIONS,
-                                          .found = false,
                                           .cost = 1,
                                           .open = open_rest};

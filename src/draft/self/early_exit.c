@@ -55,8 +55,8 @@ static void pass(fr_self_draft *s, const fr_context *c, const fr_row *rows, int 
                                           .n_rows = n,
                                           .kv = (fr_kv *[]){c->kv},
                                           .n_seq = 1,
-                                          .stop = s->base.pack->exit,
-                                          .taps = &s->base.pack->exit,
+                                          .stop = fr_early_exit_pack_of(s->base.pack)->exit,
+                                          .taps = &fr_early_exit_pack_of(s->base.pack)->exit,
                                           .n_taps = 1});
     for (int i = 0; i < n; i++)
         memcpy(state_at(e, s->n_rows + i), fr_forward_tap(c->forward, 0, i),
@@ -97,7 +97,7 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
         const int row = s->row[node[i]];
         rows[i].kind = FR_ROW_VECTOR;
         rows[i].vec = state_at(e, row);
-        rows[i].join = (int16_t)s->base.pack->exit;
+        rows[i].join = (int16_t)fr_early_exit_pack_of(s->base.pack)->exit;
         rows[i].resume = s->slot[row] + 1;
     }
     return n;
@@ -203,10 +203,10 @@ static fr_status open_early_exit(fr_drafter **out, const char *file,
     s->fixed = -1;
     s->wants = FR_WANT_TAPS;
     fr_status st =
-        fr_trained_open(&s->base, FR_PACK_EARLY_EXIT, &OPS, file, config, fr_self_options, err);
+        fr_trained_open(&s->base, &fr_early_exit_form, &OPS, file, config, fr_self_options, err);
     if (!st) {
         const fr_pack *p = s->base.pack;
-        e->below = trunk_share(config->model, p->exit);
+        e->below = trunk_share(config->model, fr_early_exit_pack_of(p)->exit);
         const double adapter = (double)p->bytes / (double)config->model->weights_bytes;
         st = fr_self_open(s, config->model, e->below + adapter, pass, &why);
         if (!st) st = take_weights(e, &why);
@@ -217,7 +217,8 @@ static fr_status open_early_exit(fr_drafter **out, const char *file,
         close_early_exit(&s->base.base);
         return st;
     }
-    s->base.base.needs = (fr_needs){.own_taps = 1, .resumes = s->base.pack->exit};
+    s->base.base.needs =
+        (fr_needs){.own_taps = 1, .resumes = fr_early_exit_pack_of(s->base.pack)->exit};
     *out = &s->base.base;
     return FR_OK;
 }
@@ -227,6 +228,7 @@ const fr_drafter_method fr_early_exit_method = {
     .what = "the model's own first layers and a trained exit; its pass goes on behind them",
     .file = "a pack of forerun train; else one that is found",
     .options = fr_self_options,
-    .found = true,
+    .pack = &fr_early_exit_form,
+    .in_auto = "prompt-lookup+early-exit",
     .cost = 4,
     .open = open_early_exit};

@@ -14,7 +14,7 @@ static void pass(fr_self_draft *s, const fr_context *c, const fr_row *rows, int 
                                           .n_rows = n,
                                           .kv = (fr_kv *[]){c->kv},
                                           .n_seq = 1,
-                                          .skip = s->base.pack->skip});
+                                          .skip = fr_layer_skip_pack_of(s->base.pack)->skip});
     for (int i = 0; i < n; i++)
         memcpy(s->in + (size_t)i * (size_t)s->stride, fr_forward_final(c->forward, i),
                sizeof(float) * (size_t)s->base.pack->d);
@@ -39,16 +39,20 @@ static const fr_drafter_ops OPS = {.name = "layer-skip",
 // Every token of the target, and the sublayers that a rule names.
 static fr_status default_pack(fr_pack *p, const fr_model *target, fr_error *err) {
     const fr_config *c = &target->config;
-    *p = (fr_pack){.kind = FR_PACK_LAYER_SKIP,
+    *p = (fr_pack){.form = &fr_layer_skip_form,
                    .d = c->d,
                    .n_vocab = c->n_vocab,
                    .n_draft = c->n_vocab,
                    .depth = FR_SELF_LEVELS};
+    fr_layer_skip_pack *own = p->settings = fr_alloc_zero(sizeof *own);
     p->ids = p->ids_memory = fr_alloc_array((size_t)c->n_vocab, sizeof *p->ids_memory);
-    if (!p->ids) return fr_fail(err, FR_ENOMEM, "layer-skip: no memory for %d ids", c->n_vocab);
+    if (!p->ids || !own) {
+        fr_pack_close(p);
+        return fr_fail(err, FR_ENOMEM, "layer-skip: no memory for %d ids", c->n_vocab);
+    }
     for (int i = 0; i < c->n_vocab; i++)
         p->ids_memory[i] = i;
-    fr_skip_default(target, p->skip);
+    fr_skip_default(target, own->skip);
     return FR_OK;
 }
 
@@ -57,10 +61,10 @@ static fr_status open_trained(fr_self_draft *s, const char *file, const fr_draft
     char found[FR_PACK_PATH];
     fr_error unsaid;
     fr_pack pack;
-    if (!*file && !fr_pack_find(found, FR_PACK_LAYER_SKIP, config->model->gguf, &unsaid))
+    if (!*file && !fr_pack_find(found, &fr_layer_skip_form, config->model->gguf, &unsaid))
         file = found;
     if (*file)
-        return fr_trained_open(&s->base, FR_PACK_LAYER_SKIP, &OPS, file, config, fr_self_options,
+        return fr_trained_open(&s->base, &fr_layer_skip_form, &OPS, file, config, fr_self_options,
                                err);
     const fr_status st = default_pack(&pack, config->model, err);
     s->whole = true;
@@ -78,7 +82,8 @@ static fr_status open_layer_skip(fr_drafter **out, const char *file,
     s->wants = FR_WANT_FINAL;
     fr_status st = open_trained(s, file, config, err);
     if (!st) {
-        const double share = fr_skip_trunk_share(config->model, s->base.pack->skip);
+        const double share =
+            fr_skip_trunk_share(config->model, fr_layer_skip_pack_of(s->base.pack)->skip);
         st = fr_self_open(s, config->model, share, pass, &why);
         if (st) fr_fail(err, st, "layer-skip: %s", why.text);
     }
@@ -96,6 +101,7 @@ const fr_drafter_method fr_layer_skip_method = {
     .file =
         "a pack of forerun-lab train; else one that is found; else a rule says what is left out",
     .options = fr_self_options,
-    .found = true,
+    .pack = &fr_layer_skip_form,
+    .in_auto = "prompt-lookup+layer-skip",
     .cost = 4,
     .open = open_layer_skip};

@@ -8,6 +8,7 @@
 #ifndef FR_DRAFT_SELF_SELF_DRAFT_H
 #define FR_DRAFT_SELF_SELF_DRAFT_H
 #include "draft/kit/trained.h"
+#include "draft/self/self_pack.h"
 #include "draft/self/threshold.h"
 
 enum {

@@ -2,6 +2,7 @@
 #ifndef FR_DRAFT_SHARED_CONFIG_H
 #define FR_DRAFT_SHARED_CONFIG_H
 #include "decode/drafter.h"
+#include "draft/pack/form.h"
 #include "text/tokenizer.h"
 
 typedef struct fr_drafter_config fr_drafter_config;
@@ -84,14 +85,13 @@ typedef struct fr_drafter_method {
     const char *name, *what;
     const char *file;                 // what its FILE is; "": it takes none
     const fr_drafter_option *options; // up to a row without a key
-    bool found;                       // a FILE that is not named is looked for (pack/find.h)
-    int cost;                         // of a proposal: the cheaper part of a SPEC proposes first
+    // The form of its FILE; one that is not named is looked for (pack/find.h). NULL: FILE is no pack.
+    const fr_pack_form *pack;
+    const char *in_auto; // the SPEC by which `auto` takes a pack that it finds; NULL: it takes none
+    int cost;            // of a proposal: the cheaper part of a SPEC proposes first
     fr_drafter_open_fn *open;
 } fr_drafter_method;
 
-extern const fr_drafter_method fr_prompt_lookup_method, fr_lookahead_method, fr_rest_method,
-    fr_draft_model_method, fr_medusa_method, fr_eagle_method, fr_hidden_state_method, fr_ppd_method,
-    fr_hidden_transfer_method, fr_chimera_method, fr_layer_skip_method, fr_early_exit_method;
 fr_drafter_open_fn fr_driven_model_open; // of draft-model, where it has a driver
 
 #endif

@@ -2,6 +2,7 @@
 // they are first asked for, one at a time under the lock.
 #include "draft/shared/weights.h"
 #include "base/alloc.h"
+#include "draft/pack/block.h"
 #include "draft/shared/draft_head.h"
 #include "kern/dequant.h"
 #include <assert.h>
@@ -38,8 +39,7 @@ static void close_weights(fr_shared_part *p) {
 static fr_status open_weights(fr_shared_part *p, const char *path, const fr_drafter_config *config,
                               const void *with, fr_error *err) {
     fr_pack_weights *w = (fr_pack_weights *)p;
-    fr_status st =
-        fr_pack_open_for(&w->pack, path, *(const fr_pack_kind *)with, config->model, err);
+    fr_status st = fr_pack_open_for(&w->pack, path, with, config->model, err);
     if (st) return st;
     if ((st = begin(w, err))) close_weights(p);
     return st;
@@ -48,15 +48,15 @@ static fr_status open_weights(fr_shared_part *p, const char *path, const fr_draf
 static const fr_shared_kind KIND = {
     .bytes = sizeof(fr_pack_weights), .open = open_weights, .close = close_weights};
 
-fr_status fr_pack_weights_take(fr_pack_weights **out, const char *path, fr_pack_kind kind,
+fr_status fr_pack_weights_take(fr_pack_weights **out, const char *path, const fr_pack_form *form,
                                const fr_drafter_config *config, fr_error *err) {
     fr_shared_part *part;
     fr_error why = {0};
     *out = NULL;
-    fr_status st = fr_shared_take(&part, &KIND, path, config, &kind, err);
+    fr_status st = fr_shared_take(&part, &KIND, path, config, form, err);
     if (st) return st;
     fr_pack_weights *w = (fr_pack_weights *)part;
-    if (!(st = fr_pack_is_of(&w->pack, kind, &why))) { // of another kind: shared with its drafters
+    if (!(st = fr_pack_is_of(&w->pack, form, &why))) { // of another drafter: shared with those
         *out = w;
         return FR_OK;
     }
@@ -142,23 +142,24 @@ fr_status fr_pack_weights_head(fr_pack_weights *w, const fr_matrix **out, fr_err
 }
 
 static fr_config config_of(const fr_pack *p, const fr_model *target) {
+    const fr_pack_block *b = p->form->block(p);
     return (fr_config){.arch = FR_ARCH_LLAMA,
                        .arch_name = "block",
                        .n_layer = 1,
                        .d = p->d,
-                       .d_ff = p->d_ff,
-                       .n_head = p->n_head,
-                       .n_kv = p->n_kv,
-                       .head_dim = p->head_dim,
+                       .d_ff = b->d_ff,
+                       .n_head = b->n_head,
+                       .n_kv = b->n_kv,
+                       .head_dim = b->head_dim,
                        .n_vocab = p->n_draft,
                        .n_ctx_train = target->config.n_ctx_train,
                        .eps = (float)FR_PACK_EPS,
                        .embed_scale = 1,
-                       .attn_scale = (float)(1 / sqrt((double)p->head_dim)),
-                       .n_rot = p->head_dim,
+                       .attn_scale = (float)(1 / sqrt((double)b->head_dim)),
+                       .n_rot = b->head_dim,
                        .neox = true,
-                       .rope_base = p->rope_base,
-                       .rope_base_local = p->rope_base,
+                       .rope_base = b->rope_base,
+                       .rope_base_local = b->rope_base,
                        .rope_factor = 1};
 }
 

@@ -22,7 +22,7 @@ typedef struct fr_pack_weights {
 } fr_pack_weights;
 
 // Those of a file, checked (fr_pack_open_for); shared with others where config says so.
-fr_status fr_pack_weights_take(fr_pack_weights **out, const char *path, fr_pack_kind kind,
+fr_status fr_pack_weights_take(fr_pack_weights **out, const char *path, const fr_pack_form *form,
                                const fr_drafter_config *config, fr_error *err);
 // Those of a pack that was opened otherwise, which becomes theirs. FR_ENOMEM: the pack is closed.
 fr_status fr_pack_weights_own(fr_pack_weights **out, const fr_pack *pack, const fr_model *target,

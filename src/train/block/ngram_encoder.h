@@ -9,7 +9,7 @@
 // The embeddings are frozen, so gradients end at the weights, but where t is somebody else's.
 #ifndef FR_TRAIN_BLOCK_NGRAM_ENCODER_H
 #define FR_TRAIN_BLOCK_NGRAM_ENCODER_H
-#include "draft/pack/pack.h"
+#include "draft/chimera/chimera_pack.h"
 #include "train/math/gemm.h"
 #include "train/math/param.h"
 

@@ -8,6 +8,7 @@
 #ifndef FR_TRAIN_LEARNER_LEARNER_H
 #define FR_TRAIN_LEARNER_LEARNER_H
 #include "base/watch.h"
+#include "draft/pack/pack.h"
 #include "gguf/writer.h"
 #include "model/model.h"
 #include "train/data/draft_vocab.h"
@@ -84,10 +85,29 @@ typedef struct fr_learner_config {
     const char *const *options; // KEY=VALUE list of the method's own, NULL-terminated; or NULL
 } fr_learner_config;
 
-// One constructor a method. FR_EARG: an option; FR_ENOMEM.
+// The constructor of a method. FR_EARG: an option; FR_ENOMEM.
 typedef fr_status fr_learner_open_fn(fr_learner **out, const fr_learner_config *config,
                                      fr_error *err);
-fr_learner_open_fn fr_learn_medusa_open, fr_learn_eagle_open, fr_learn_hidden_state_open,
-    fr_learn_ppd_open, fr_learn_transfer_open, fr_learn_chimera_open, fr_learn_early_exit_open;
+
+// ---------------------------------------------------------------- methods
+
+typedef struct fr_learner_start { // what is known before a training opens
+    int n_layer;                  // of the target
+    const fr_pack *init;          // the pack that it goes on from; NULL: none
+    bool captures;                // states are captured for it, so their layers can be chosen
+} fr_learner_start;
+
+enum { FR_LEARNER_DEFAULTS = 4, FR_LEARNER_DEFAULT = 64 }; // settings; bytes of one
+
+typedef struct fr_learner_method {
+    const char *name;
+    fr_learner_open_fn *open;
+    bool passes;      // runs the target's passes: wants its weights packed and all threads
+    int batch_rows;   // default rows of a batch: costly steps want many
+    const char *what; // one line for a list; NULL: that of the drafter of this name
+    // KEY=VALUE of keys whose default depends on the start; how many. NULL: none.
+    int (*defaults)(const fr_learner_start *start,
+                    char setting[FR_LEARNER_DEFAULTS][FR_LEARNER_DEFAULT]);
+} fr_learner_method;
 
 #endif

@@ -2,21 +2,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static const fr_learner_method METHODS[] = {
-    {"medusa", fr_learn_medusa_open, false, 1024, NULL},
-    {"eagle", fr_learn_eagle_open, false, 1024, NULL},
-    {"hidden-state", fr_learn_hidden_state_open, false, 1024, NULL},
-    {"chimera", fr_learn_chimera_open, false, 1024, NULL},
-    {"ppd", fr_learn_ppd_open, true, 512, NULL},
-    {"hidden-transfer", fr_learn_transfer_open, true, 512, NULL},
-    {"early-exit", fr_learn_early_exit_open, false, 1024, NULL},
+#define FR_DRAFTER(name)
+#define FR_LEARNER(name) &fr_learn_##name,
+static const fr_learner_method *const METHODS[] = {
+#include "draft/drafters.def"
 };
+#undef FR_LEARNER
+#undef FR_DRAFTER
 enum { N_METHODS = sizeof METHODS / sizeof *METHODS };
 
 const fr_learner_method *fr_learner_method_at(int index) {
-    if (index < N_METHODS) return &METHODS[index];
-    for (const fr_learner_method *m = fr_learner_more_methods; m->name; m++)
-        if (index-- == N_METHODS) return m;
+    if (index < N_METHODS) return METHODS[index];
+    for (const fr_learner_method *const *m = fr_learner_more_methods; *m; m++)
+        if (index-- == N_METHODS) return *m;
     return NULL;
 }
 

@@ -2,4 +2,4 @@
 // linker leaves this file in the library, so nothing else may stand in it.
 #include "train/method/learners.h"
 
-const fr_learner_method fr_learner_more_methods[] = {{.name = NULL}};
+const fr_learner_method *const fr_learner_more_methods[] = {NULL};

@@ -86,7 +86,7 @@ static void put_pack(void) {
     assert_int_equal(fr_model_open(&model, g, kern, pool, FR_WEIGHTS_PACKED, NULL, NULL, &err),
                      FR_OK);
     snprintf(path, sizeof path, "%s", at_home("packXXXXXX"));
-    fr_tiny_pack_write(path, &(fr_tiny_pack){.kind = FR_PACK_MEDUSA}, &model);
+    fr_tiny_pack_write(path, &(fr_tiny_pack){.form = &fr_medusa_form}, &model);
     fr_model_close(&model);
     fr_pool_close(pool);
     fr_gguf_close(g);

@@ -47,33 +47,34 @@ static void state_by_hand(const fr_pack *p, const fr_model *target, const int32_
     enum { MOST = 1024 };
     double t[MOST] = {0}, h[MOST] = {0};
     float e[MOST], bias[MOST];
-    assert_true(p->ngram * p->d <= MOST && p->hidden <= MOST);
-    for (int i = 0; i < p->ngram && i < n_ids; i++) {
+    const fr_chimera_pack *s = fr_chimera_pack_of(p);
+    assert_true(s->ngram * p->d <= MOST && s->hidden <= MOST);
+    for (int i = 0; i < s->ngram && i < n_ids; i++) {
         double squares = 0;
         fr_model_embed(target, ids[n_ids - 1 - i], e);
         for (int k = 0; k < p->d; k++)
             squares += (double)e[k] * (double)e[k];
         for (int k = 0; k < p->d; k++)
-            t[i * p->d + k] = (double)e[k] / sqrt(squares / p->d + 1e-6) / p->ngram;
+            t[i * p->d + k] = (double)e[k] / sqrt(squares / p->d + 1e-6) / s->ngram;
     }
     const fr_gguf_tensor *b = fr_pack_tensor(p, "ngram.hidden.bias");
-    fr_dequant_row(b->type, b->data, bias, p->hidden);
+    fr_dequant_row(b->type, b->data, bias, s->hidden);
     add_product(p, "ngram.hidden.weight", t, h);
-    for (int i = 0; i < p->hidden; i++) {
+    for (int i = 0; i < s->hidden; i++) {
         h[i] += (double)bias[i];
         h[i] /= 1 + exp(-h[i]);
-        if (p->encoder == FR_ENCODER_RESIDUAL) h[i] += t[i];
+        if (s->encoder == FR_ENCODER_RESIDUAL) h[i] += t[i];
     }
     memset(g, 0, sizeof *g * (size_t)p->d);
     add_product(p, "ngram.out.weight", h, g);
-    if (p->encoder == FR_ENCODER_WIDE) add_product(p, "ngram.skip.weight", t, g);
+    if (s->encoder == FR_ENCODER_WIDE) add_product(p, "ngram.skip.weight", t, g);
 }
 
 static void states_are_those_of_the_formula(void **state) {
     (void)state;
     for (int form = 0; form < FR_PACK_ENCODERS; form++) {
         const fr_tiny_pack tiny = {
-            .kind = FR_PACK_CHIMERA, .encoder = (fr_pack_encoder)form, .ngram = 3};
+            .form = &fr_chimera_form, .encoder = (fr_pack_encoder)form, .ngram = 3};
         pair p;
         fr_ngram_encoder g;
         fr_error err;
@@ -88,7 +89,7 @@ static void states_are_those_of_the_formula(void **state) {
         float *x = fr_alloc_array(8 * (size_t)stride, sizeof *x);
         fr_ngram gram[8];
         for (int i = 0; i < 8; i++)
-            gram[i] = fr_ngram_of(ids, i + 1, pack.ngram);
+            gram[i] = fr_ngram_of(ids, i + 1, fr_chimera_pack_of(&pack)->ngram);
         fr_ngram_encoder_states(&g, gram, 8, x, stride);
         for (int i = 0; i < 8; i++) {
             double want[1024], most = 0;
@@ -112,7 +113,7 @@ static void states_are_those_of_the_formula(void **state) {
 static void what_is_remembered_is_what_is_computed(void **state) {
     (void)state;
     static const int caches[] = {0, 1, 7, 4096};
-    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .type = FR_TYPE_Q8_0, .ngram = 2};
+    const fr_tiny_pack tiny = {.form = &fr_chimera_form, .type = FR_TYPE_Q8_0, .ngram = 2};
     pair p;
     fr_error err;
     open_pair(&p, &tiny);
@@ -184,7 +185,7 @@ static output run(const pair *p, const char *spec, const char **options, fr_stat
 
 static void a_store_serves_the_next_run(void **state) {
     (void)state;
-    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3};
+    const fr_tiny_pack tiny = {.form = &fr_chimera_form, .n_draft = 200, .ngram = 3};
     char folder[] = "grams-XXXXXX", spec[64], store[64];
     pair p;
     fr_stats stats[3];
@@ -212,7 +213,7 @@ static void a_store_serves_the_next_run(void **state) {
 
 static void a_store_that_is_begun_anew_says_so(void **state) {
     (void)state;
-    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3};
+    const fr_tiny_pack tiny = {.form = &fr_chimera_form, .n_draft = 200, .ngram = 3};
     char folder[] = "grams-XXXXXX", spec[64], store[64], file[64];
     pair p;
     fr_stats stats;
@@ -238,7 +239,7 @@ static void a_store_that_is_begun_anew_says_so(void **state) {
 
 static void counts_begin_anew_with_a_request(void **state) {
     (void)state;
-    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3};
+    const fr_tiny_pack tiny = {.form = &fr_chimera_form, .n_draft = 200, .ngram = 3};
     int32_t prompt[PROMPT];
     char spec[64];
     pair p;
@@ -266,7 +267,7 @@ static void counts_begin_anew_with_a_request(void **state) {
 
 static void a_store_without_a_table_is_refused(void **state) {
     (void)state;
-    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA};
+    const fr_tiny_pack tiny = {.form = &fr_chimera_form};
     static const char *const wrong[][3] = {{"cache=0", "store=somewhere", NULL},
                                            {"store=", NULL, NULL},
                                            {"cache=x", NULL, NULL},
@@ -295,7 +296,7 @@ static void a_store_without_a_table_is_refused(void **state) {
 // with what to do; a pack that is two files is one encoder.
 static void two_packs_on_one_store_are_refused_when_opened(void **state) {
     (void)state;
-    const fr_tiny_pack tiny = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3};
+    const fr_tiny_pack tiny = {.form = &fr_chimera_form, .n_draft = 200, .ngram = 3};
     fr_tiny_pack other = tiny;
     other.seed = 9;
     char folder[] = "grams-XXXXXX", path[2][32] = {"pack-XXXXXX", "pack-XXXXXX"}, store[64];

@@ -72,9 +72,9 @@ static const struct way {
 enum { N_WAYS = sizeof WAYS / sizeof *WAYS };
 
 static const fr_tiny_pack PACKS[] = {
-    {.kind = FR_PACK_HIDDEN_STATE, .rank = 32, .gate = true, .n_draft = 256, .type = FR_TYPE_Q8_0},
-    {.kind = FR_PACK_HIDDEN_STATE, .rank = 8, .leave_out = "forerun.accuracy.depth_rank"},
-    {.kind = FR_PACK_HIDDEN_STATE, .pure = true, .n_draft = 200},
+    {.form = &fr_hidden_state_form, .rank = 32, .gate = true, .n_draft = 256, .type = FR_TYPE_Q8_0},
+    {.form = &fr_hidden_state_form, .rank = 8, .leave_out = "forerun.accuracy.depth_rank"},
+    {.form = &fr_hidden_state_form, .pure = true, .n_draft = 200},
 };
 
 static fr_drafter *open_way(const pair *p, const struct way *w) {
@@ -342,7 +342,7 @@ static void the_block_has_read_the_text_and_no_guess(void **state) {
 // drafted every third step, and 6 of its 7 states serve again.
 static void a_wrong_chain_serves_three_steps(void **state) {
     (void)state;
-    const fr_tiny_pack few = {.kind = FR_PACK_HIDDEN_STATE, .n_draft = 1};
+    const fr_tiny_pack few = {.form = &fr_hidden_state_form, .n_draft = 1};
     const char *options[] = {"mode=reuse", "depth=7", NULL};
     pair p;
     int32_t prompt[PROMPT];
@@ -466,8 +466,8 @@ static void packs_of_others_are_refused(void **state) {
     pair p;
     fr_error err;
     fr_drafter *d;
-    const fr_tiny_pack eagle = {.kind = FR_PACK_EAGLE},
-                       other = {.kind = FR_PACK_HIDDEN_STATE,
+    const fr_tiny_pack eagle = {.form = &fr_eagle_form},
+                       other = {.form = &fr_hidden_state_form,
                                 .print = "0123456789abcdef0123456789abcdef"};
     open_pair(&p, &eagle);
     assert_int_equal(try_drafter(&d, &p, p.spec, false, NULL, &err), FR_EUNSUP);

@@ -31,7 +31,7 @@ static void open_fixture(fixture *f) {
     fr_error err;
     const fr_kern *kern;
     const fr_tiny_options tiny = {.arch = "llama", .n_layer = 1, .d = D};
-    const fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_STATE, .n_draft = DRAFT, .rank = RANK};
+    const fr_tiny_pack o = {.form = &fr_hidden_state_form, .n_draft = DRAFT, .rank = RANK};
     *f = (fixture){.hits = {.memory = 0}};
     assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
     fr_opened_open(&f->target, &tiny, kern, 1);

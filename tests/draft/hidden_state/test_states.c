@@ -24,7 +24,7 @@ static void open_fixture(fixture *f, bool pure) {
     fr_error err;
     const fr_kern *kern;
     const fr_tiny_options tiny = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 1, .d = D};
-    const fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_STATE,
+    const fr_tiny_pack o = {.form = &fr_hidden_state_form,
                             .n_draft = DRAFT,
                             .rank = pure ? 0 : 16,
                             .gate = !pure,
@@ -80,7 +80,7 @@ static void expect_literal_chain(fixture *f, int32_t root, int length) {
         if (f->states.has_token_bias) {
             fr_token_bias_gate(&f->states.token_bias, state, gate);
             assert_memory_equal(fr_states_gate(&f->states, c, k), gate,
-                                sizeof *gate * (size_t)f->pack.rank);
+                                sizeof *gate * (size_t)fr_hidden_state_pack_of(&f->pack)->rank);
         }
     }
     fr_draft_block_drop(&f->block);

@@ -23,7 +23,7 @@ static void open_fixture(fixture *f, bool gate, fr_type type) {
     fr_error err;
     const fr_kern *kern;
     const fr_tiny_options tiny = {.arch = "llama", .n_layer = 1, .d = D};
-    const fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_STATE,
+    const fr_tiny_pack o = {.form = &fr_hidden_state_form,
                             .type = type,
                             .n_draft = DRAFT,
                             .rank = type == FR_TYPE_F32 ? RANK : 32,
@@ -58,18 +58,19 @@ static double naive(const fixture *f, float z, int v, int32_t u, const float *st
     double token[64], squares = 0, sum = z;
     float e[D];
     fr_model_embed(&f->target.model, u, e);
-    for (int i = 0; i < p->rank; i++) {
+    for (int i = 0; i < fr_hidden_state_pack_of(p)->rank; i++) {
         token[i] = 0;
         for (int k = 0; k < D; k++)
             token[i] += entry(p, "inject.token.weight", i, k) * e[k];
         squares += token[i] * token[i];
     }
-    for (int i = 0; i < p->rank; i++) {
+    for (int i = 0; i < fr_hidden_state_pack_of(p)->rank; i++) {
         double g = 0;
-        for (int k = 0; k < D && p->gate; k++)
+        for (int k = 0; k < D && fr_hidden_state_pack_of(p)->gate; k++)
             g += entry(p, "inject.gate.weight", i, k) * state[k];
-        sum += entry(p, "inject.out.weight", v, i) * token[i] / sqrt(squares / p->rank + 1e-6) *
-               (p->gate ? 1 / (1 + exp(-g)) : 1);
+        sum += entry(p, "inject.out.weight", v, i) * token[i] /
+               sqrt(squares / fr_hidden_state_pack_of(p)->rank + 1e-6) *
+               (fr_hidden_state_pack_of(p)->gate ? 1 / (1 + exp(-g)) : 1);
     }
     return sum;
 }

@@ -83,16 +83,16 @@ static output go_through(const pair *p, const char *spec, const int32_t *prompt,
 }
 
 static const fr_tiny_pack PACKS[] = {
-    {.kind = FR_PACK_MEDUSA, .n_draft = 200},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_HYDRA, .depth = 4},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1},
-    {.kind = FR_PACK_EAGLE, .n_draft = 200},
-    {.kind = FR_PACK_PPD, .n_draft = 200, .ensemble = 2},
-    {.kind = FR_PACK_HIDDEN_TRANSFER, .n_draft = 200},
-    {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3},
-    {.kind = FR_PACK_HIDDEN_STATE, .n_draft = 200, .rank = 8, .gate = true},
-    {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200},
-    {.kind = FR_PACK_LAYER_SKIP, .n_draft = 200},
+    {.form = &fr_medusa_form, .n_draft = 200},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_HYDRA, .depth = 4},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_EXIT, .tap = 1},
+    {.form = &fr_eagle_form, .n_draft = 200},
+    {.form = &fr_ppd_form, .n_draft = 200, .ensemble = 2},
+    {.form = &fr_hidden_transfer_form, .n_draft = 200},
+    {.form = &fr_chimera_form, .n_draft = 200, .ngram = 3},
+    {.form = &fr_hidden_state_form, .n_draft = 200, .rank = 8, .gate = true},
+    {.form = &fr_early_exit_form, .n_draft = 200},
+    {.form = &fr_layer_skip_form, .n_draft = 200},
 };
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 
@@ -101,7 +101,7 @@ static void open_pack(pair *p, const fr_tiny_pack *pack, char spec[80]) {
     open_target(p, &target, 1, CTX);
     strcpy(p->path, "pack-XXXXXX");
     fr_tiny_pack_write(p->path, pack, &p->target.model);
-    snprintf(spec, 80, "%s:%s", fr_pack_kind_name(pack->kind), p->path);
+    snprintf(spec, 80, "%s:%s", pack->form->name, p->path);
 }
 
 static void close_pack(pair *p) {

@@ -35,7 +35,7 @@ static void open_fixture(fixture *f, int room, int threads) {
     fr_error err;
     const fr_kern *kern;
     const fr_tiny_options tiny = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 1, .d = D};
-    const fr_tiny_pack o = {.kind = FR_PACK_EAGLE, .n_draft = DRAFT};
+    const fr_tiny_pack o = {.form = &fr_eagle_form, .n_draft = DRAFT};
     assert_int_equal(fr_kern_pick(&kern, NULL, &err), FR_OK);
     fr_opened_open(&f->target, &tiny, kern, threads);
     strcpy(f->file, "pack-XXXXXX");

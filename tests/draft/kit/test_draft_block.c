@@ -72,12 +72,12 @@ static void naive_state(const opened *o, const float *given, double *state) {
     double z[TAPS_MOST * D_MOST], gain[TAPS_MOST * D_MOST];
     for (int i = 0; i < o->chain.in; i++)
         z[i] = (double)given[i];
-    if (!p->n_taps) {
+    if (!fr_draft_block_pack_of(p)->n_taps) {
         memcpy(state, z, sizeof *z * (size_t)p->d);
         return;
     }
     naive_vector(p, "fc_taps.norm", gain);
-    for (int t = 0; t < p->n_taps; t++)
+    for (int t = 0; t < fr_draft_block_pack_of(p)->n_taps; t++)
         naive_norm(z + t * p->d, gain + t * p->d, z + t * p->d, p->d);
     naive_map(p, "fc_taps.weight", z, state);
 }
@@ -87,11 +87,11 @@ static void naive_state(const opened *o, const float *given, double *state) {
 static void naive_row(const opened *o, naive_block *b, const double *state, int32_t token, int at,
                       const int *sees, int n, int pos, double *G) {
     const fr_pack *p = &o->pack;
-    const int d = p->d, hd = p->head_dim;
+    const int d = p->d, hd = fr_draft_block_pack_of(p)->block.head_dim;
     double x[D_MOST], t[D_MOST], a[D_MOST], q[D_MOST], out[D_MOST] = {0};
     naive_norm_by(p, "fc_state.norm", state, t);
     naive_map(p, "fc_state.weight", t, x);
-    if (!p->pure) {
+    if (!fr_draft_block_pack_of(p)->pure) {
         if (token == FR_DRAFT_BLOCK_NULL)
             naive_vector(p, "null", t);
         else
@@ -109,12 +109,14 @@ static void naive_row(const opened *o, naive_block *b, const double *state, int3
     naive_map(p, "blk.0.attn_q.weight", a, q);
     naive_map(p, "blk.0.attn_k.weight", a, b->k[at]);
     naive_map(p, "blk.0.attn_v.weight", a, b->v[at]);
-    for (int h = 0; h < p->n_head; h++)
-        naive_rope(q + h * hd, hd, pos, (double)p->rope_base);
-    for (int h = 0; h < p->n_kv; h++)
-        naive_rope(b->k[at] + h * hd, hd, pos, (double)p->rope_base);
-    for (int h = 0; h < p->n_head; h++) {
-        const int kv = h / (p->n_head / p->n_kv) * hd;
+    for (int h = 0; h < fr_draft_block_pack_of(p)->block.n_head; h++)
+        naive_rope(q + h * hd, hd, pos, (double)fr_draft_block_pack_of(p)->block.rope_base);
+    for (int h = 0; h < fr_draft_block_pack_of(p)->block.n_kv; h++)
+        naive_rope(b->k[at] + h * hd, hd, pos, (double)fr_draft_block_pack_of(p)->block.rope_base);
+    for (int h = 0; h < fr_draft_block_pack_of(p)->block.n_head; h++) {
+        const int kv =
+            h / (fr_draft_block_pack_of(p)->block.n_head / fr_draft_block_pack_of(p)->block.n_kv) *
+            hd;
         double w[MOST], sum = 0;
         for (int j = 0; j < n; j++) {
             w[j] = 0;
@@ -134,7 +136,7 @@ static void naive_row(const opened *o, naive_block *b, const double *state, int3
     naive_norm_by(p, "blk.0.ffn_norm.weight", x, a);
     naive_map(p, "blk.0.ffn_gate.weight", a, gate);
     naive_map(p, "blk.0.ffn_up.weight", a, up);
-    for (int i = 0; i < p->d_ff; i++)
+    for (int i = 0; i < fr_draft_block_pack_of(p)->block.d_ff; i++)
         gate[i] = naive_silu(gate[i]) * up[i];
     naive_map(p, "blk.0.ffn_down.weight", gate, a);
     for (int i = 0; i < d; i++)
@@ -162,10 +164,10 @@ static void expect_logits(const opened *o, const float *logits, const double *G)
 }
 
 static const fr_tiny_pack PACKS[] = {
-    {.kind = FR_PACK_EAGLE},
-    {.kind = FR_PACK_HIDDEN_STATE, .seed = 5, .rank = 8},
-    {.kind = FR_PACK_HIDDEN_STATE, .seed = 6, .pure = true},
-    {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 1}},
+    {.form = &fr_eagle_form},
+    {.form = &fr_hidden_state_form, .seed = 5, .rank = 8},
+    {.form = &fr_hidden_state_form, .seed = 6, .pure = true},
+    {.form = &fr_eagle_form, .n_taps = 2, .taps = {0, 1}},
 };
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 
@@ -214,7 +216,7 @@ static void guesses_see_the_text_and_their_own_path(void **state) {
         assert_non_null(b);
         open_all(&o, &PACKS[i], 1);
         const int d = o.pack.d;
-        const bool silent = o.pack.kind == FR_PACK_HIDDEN_STATE;
+        const bool silent = o.pack.form == &fr_hidden_state_form;
         const int in = o.chain.in;
         float s[N * TAPS_MOST * D_MOST], G_of[2][D_MOST];
         double G[D_MOST], path_G[2][D_MOST];
@@ -269,7 +271,7 @@ static void a_text_gives_the_same_bits_however_it_came(void **state) {
     (void)state;
     enum { N = 130 };
     opened o;
-    open_all(&o, &(fr_tiny_pack){.kind = FR_PACK_EAGLE, .type = FR_TYPE_Q8_0}, 2);
+    open_all(&o, &(fr_tiny_pack){.form = &fr_eagle_form, .type = FR_TYPE_Q8_0}, 2);
     const int d = o.pack.d;
     float *s = malloc(sizeof *s * N * (size_t)d), once[D_MOST];
     assert_non_null(s);
@@ -303,7 +305,7 @@ static void the_check_of_a_block_finds_damage(void **state) {
     (void)state;
     opened o;
     float given[D_MOST];
-    open_all(&o, &(fr_tiny_pack){.kind = FR_PACK_EAGLE}, 1);
+    open_all(&o, &(fr_tiny_pack){.form = &fr_eagle_form}, 1);
     fr_draft_block *c = &o.chain;
     random_states(given, 1, c->in, 1);
     fr_draft_block_add(c, given, 1);

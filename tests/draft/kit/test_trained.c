@@ -53,28 +53,28 @@ static output decode_twice(const pair *p, fr_drafter *drafter, bool adapt, fr_ru
 }
 
 static const fr_tiny_pack PACKS[] = {
-    {.kind = FR_PACK_MEDUSA, .n_draft = 200},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_OWN_HEADS, .type = FR_TYPE_Q8_0},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_HYDRA, .depth = 4},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1},
-    {.kind = FR_PACK_EAGLE, .n_draft = 200},
-    {.kind = FR_PACK_EAGLE, .type = FR_TYPE_Q8_0, .depth = 5},
-    {.kind = FR_PACK_PPD, .n_draft = 200},
-    {.kind = FR_PACK_PPD, .ensemble = 2, .depth = 2},
-    {.kind = FR_PACK_HIDDEN_TRANSFER, .n_draft = 200},
-    {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0, .depth = 2},
-    {.kind = FR_PACK_CHIMERA, .n_draft = 200, .ngram = 3},
-    {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_RESIDUAL, .type = FR_TYPE_Q8_0, .depth = 5},
-    {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
-    {.kind = FR_PACK_CHIMERA, .no_residual = true, .ngram = 5},
-    {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 1}, .n_draft = 200},
-    {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {1, 2}, .type = FR_TYPE_Q8_0, .depth = 5},
-    {.kind = FR_PACK_EAGLE, .n_taps = 1, .taps = {2}},
+    {.form = &fr_medusa_form, .n_draft = 200},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_OWN_HEADS, .type = FR_TYPE_Q8_0},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_HYDRA, .depth = 4},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_EXIT, .tap = 1},
+    {.form = &fr_eagle_form, .n_draft = 200},
+    {.form = &fr_eagle_form, .type = FR_TYPE_Q8_0, .depth = 5},
+    {.form = &fr_ppd_form, .n_draft = 200},
+    {.form = &fr_ppd_form, .ensemble = 2, .depth = 2},
+    {.form = &fr_hidden_transfer_form, .n_draft = 200},
+    {.form = &fr_hidden_transfer_form, .type = FR_TYPE_Q8_0, .depth = 2},
+    {.form = &fr_chimera_form, .n_draft = 200, .ngram = 3},
+    {.form = &fr_chimera_form, .encoder = FR_ENCODER_RESIDUAL, .type = FR_TYPE_Q8_0, .depth = 5},
+    {.form = &fr_chimera_form, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
+    {.form = &fr_chimera_form, .no_residual = true, .ngram = 5},
+    {.form = &fr_eagle_form, .n_taps = 2, .taps = {0, 1}, .n_draft = 200},
+    {.form = &fr_eagle_form, .n_taps = 2, .taps = {1, 2}, .type = FR_TYPE_Q8_0, .depth = 5},
+    {.form = &fr_eagle_form, .n_taps = 1, .taps = {2}},
 };
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 
-static bool rides(fr_pack_kind kind) {
-    return kind == FR_PACK_PPD || kind == FR_PACK_HIDDEN_TRANSFER;
+static bool rides(const fr_pack_form *form) {
+    return form == &fr_ppd_form || form == &fr_hidden_transfer_form;
 }
 
 // Under FR_QUICK pack i is tried under one sampling after one prompt, the next one under the next
@@ -110,14 +110,14 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
                 for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {
                     char spec[80];
                     fr_stats stats;
-                    snprintf(spec, sizeof spec, "%s:%s%s", fr_pack_kind_name(PACKS[i].kind), p.path,
+                    snprintf(spec, sizeof spec, "%s:%s%s", PACKS[i].form->name, p.path,
                              HOW[h].tail);
                     fr_drafter *d = open_drafter(&p, spec, HOW[h].no_adapt, HOW[h].options);
                     const output got = decode_twice(&p, d, HOW[h].adapt, FR_RULE_EXACT, prompt,
                                                     n_prompt, &SAMPLINGS[dist], &stats);
                     assert_memory_equal(got.token, plain.token, sizeof plain.token[0] * TOKENS);
                     // What rides in the pass itself has to pay for every row.
-                    if (HOW[h].no_adapt || (!HOW[h].adapt && !rides(PACKS[i].kind)))
+                    if (HOW[h].no_adapt || (!HOW[h].adapt && !rides(PACKS[i].form)))
                         assert_true(stats.rows > 3 * stats.passes);
                     fr_drafter_close(d);
                 }
@@ -154,7 +154,7 @@ static void distributions_by_level_give_them_too(void **state) {
     pair p;
     int32_t prompt[PROMPT];
     char spec[40];
-    const fr_tiny_pack pack = {.kind = FR_PACK_CHIMERA, .n_draft = 200, .depth = 4};
+    const fr_tiny_pack pack = {.form = &fr_chimera_form, .n_draft = 200, .depth = 4};
     open_pair(&p, &pack, 1);
     fr_test_ids(prompt, PROMPT, 256, 31);
     snprintf(spec, sizeof spec, "chimera:%s", p.path);
@@ -180,9 +180,9 @@ static void distributions_by_level_give_them_too(void **state) {
 // Weights may be no numbers, as a damaged file has them: then nothing is likely.
 static void a_broken_pack_gives_them_too(void **state) {
     (void)state;
-    static const fr_tiny_pack more[] = {{.kind = FR_PACK_HIDDEN_STATE, .rank = 8, .gate = true},
-                                        {.kind = FR_PACK_HIDDEN_STATE, .pure = true},
-                                        {.kind = FR_PACK_EARLY_EXIT}};
+    static const fr_tiny_pack more[] = {{.form = &fr_hidden_state_form, .rank = 8, .gate = true},
+                                        {.form = &fr_hidden_state_form, .pure = true},
+                                        {.form = &fr_early_exit_form}};
     for (int i = 0; i < N_PACKS + 3; i++) {
         fr_tiny_pack pack = i < N_PACKS ? PACKS[i] : more[i - N_PACKS];
         pair p;
@@ -191,7 +191,7 @@ static void a_broken_pack_gives_them_too(void **state) {
         pack.broken = true;
         open_pair(&p, &pack, 1);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(pack.kind), p.path);
+        snprintf(spec, sizeof spec, "%s:%s", pack.form->name, p.path);
         for (int dist = first_law(i); dist < N_SAMPLINGS; dist += law_step()) {
             const output plain = decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, PROMPT,
                                               &SAMPLINGS[dist], NULL);
@@ -215,7 +215,7 @@ static void under_other_rules_every_pack_drafts_as_well(void **state) {
         char spec[40];
         open_pair(&p, &PACKS[i], 1);
         fr_test_ids(prompt, PROMPT, 256, 31);
-        snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(PACKS[i].kind), p.path);
+        snprintf(spec, sizeof spec, "%s:%s", PACKS[i].form->name, p.path);
         fr_drafter *d = open_drafter(&p, spec, true, NULL);
         for (int typical = 0; typical < 2; typical++) {
             fr_stats stats;
@@ -266,9 +266,10 @@ static void naive_logits(const heads *h, int k, const int32_t *path, double *log
         f[i] = (double)h->f[i];
         gain[i] = (double)h->p.target.model.output_norm[i];
     }
-    if (p->variant == FR_MEDUSA_EXIT) naive_norm(f, gain, f, d); // the same to 1e-6 of eps
+    if (fr_medusa_pack_of(p)->variant == FR_MEDUSA_EXIT)
+        naive_norm(f, gain, f, d); // the same to 1e-6 of eps
     naive_norm(f, NULL, in, d);
-    for (int j = 1; j <= k && p->variant == FR_MEDUSA_HYDRA; j++) {
+    for (int j = 1; j <= k && fr_medusa_pack_of(p)->variant == FR_MEDUSA_HYDRA; j++) {
         naive_embed(&h->p.target.model, path[j - 1], in + j * d);
         naive_norm(in + j * d, NULL, in + j * d, d);
     }
@@ -279,7 +280,7 @@ static void naive_logits(const heads *h, int k, const int32_t *path, double *log
     for (int i = 0; i < d; i++)
         y[i] = f[i] + naive_silu(y[i] + c[i]);
     snprintf(name, sizeof name, "medusa.%d.head", k);
-    if (p->variant == FR_MEDUSA_OWN_HEADS) {
+    if (fr_medusa_pack_of(p)->variant == FR_MEDUSA_OWN_HEADS) {
         naive_map(p, name, y, logits);
         return;
     }
@@ -299,7 +300,7 @@ static void heads_say_what_their_formulas_say(void **state) {
         double want[200];
         open_heads(&h, &PACKS[i]);
         const int32_t path[2][FR_PACK_HEADS] = {{7, 200, 3, 9}, {7, 11, 150, 31}};
-        const bool hydra = h.pack.variant == FR_MEDUSA_HYDRA;
+        const bool hydra = fr_medusa_pack_of(&h.pack)->variant == FR_MEDUSA_HYDRA;
         if (!hydra) fr_medusa_heads_run(&h.heads);
         for (int k = 1; k <= h.pack.depth; k++) {
             if (hydra) fr_medusa_heads_run_paths(&h.heads, k, path, 2);
@@ -436,8 +437,8 @@ static void a_prompt_that_goes_on_is_not_read_again(void **state) {
 static void a_text_taken_over_is_not_read_again(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof PACKS / sizeof *PACKS; k++) {
-        const fr_pack_kind kind = PACKS[k].kind;
-        if (kind != FR_PACK_EAGLE && kind != FR_PACK_HIDDEN_STATE && kind != FR_PACK_CHIMERA)
+        const fr_pack_form *form = PACKS[k].form;
+        if (form != &fr_eagle_form && form != &fr_hidden_state_form && form != &fr_chimera_form)
             continue;
         pair p;
         int32_t text[CTX];
@@ -447,7 +448,7 @@ static void a_text_taken_over_is_not_read_again(void **state) {
         static seen s[3];
         memset(s, 0, sizeof s);
         open_pair(&p, &PACKS[k], 1);
-        snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(kind), p.path);
+        snprintf(spec, sizeof spec, "%s:%s", form->name, p.path);
         for (int i = 0; i < 3; i++) {
             drafter[i] = open_drafter(&p, spec, true, NULL);
             watched(&d[i], &p, drafter[i], &s[i]);
@@ -489,13 +490,12 @@ static void strange_options_and_files_are_refused(void **state) {
         fr_drafter *d;
         fr_error err = {0};
         open_pair(&p, &PACKS[bad[i].pack], 1);
-        snprintf(spec, sizeof spec, "%s:%s", fr_pack_kind_name(PACKS[bad[i].pack].kind), p.path);
+        snprintf(spec, sizeof spec, "%s:%s", PACKS[bad[i].pack].form->name, p.path);
         const char *const options[] = {bad[i].option, NULL};
         assert_int_equal(try_drafter(&d, &p, spec, false, options, &err), FR_EARG);
         assert_true(err.text[0] != 0);
         snprintf(spec, sizeof spec, "%s:%s",
-                 fr_pack_kind_name(PACKS[bad[i].pack].kind ? FR_PACK_MEDUSA : FR_PACK_EAGLE),
-                 p.path);
+                 PACKS[bad[i].pack].form == &fr_medusa_form ? "eagle" : "medusa", p.path);
         assert_int_equal(try_drafter(&d, &p, spec, false, NULL, &err), FR_EUNSUP);
         assert_int_equal(try_drafter(&d, &p, "medusa:no-such-file", false, NULL, &err), FR_EIO);
         close_pair(&p);
@@ -519,10 +519,10 @@ static void a_pack_is_found_by_method_and_target(void **state) {
     assert_non_null(strstr(err.text, print));
 
     static const char other[] = "0123456789abcdef0123456789abcdef";
-    const fr_tiny_pack packs[] = {{.kind = FR_PACK_MEDUSA},
-                                  {.kind = FR_PACK_EAGLE, .print = other},
-                                  {.kind = FR_PACK_EAGLE, .depth = 2},
-                                  {.kind = FR_PACK_EAGLE, .depth = 4}};
+    const fr_tiny_pack packs[] = {{.form = &fr_medusa_form},
+                                  {.form = &fr_eagle_form, .print = other},
+                                  {.form = &fr_eagle_form, .depth = 2},
+                                  {.form = &fr_eagle_form, .depth = 4}};
     char file[4][80];
     snprintf(dir, sizeof dir, "%s/forerun", home);
     assert_int_equal(mkdir(dir, 0700), 0);
@@ -535,7 +535,7 @@ static void a_pack_is_found_by_method_and_target(void **state) {
         snprintf(file[i], sizeof file[i], "%s/%d.gguf", dir, i);
         assert_int_equal(rename(made, file[i]), 0);
     }
-    assert_int_equal(fr_pack_find(path, FR_PACK_EAGLE, p.target.gguf, &err), FR_OK);
+    assert_int_equal(fr_pack_find(path, &fr_eagle_form, p.target.gguf, &err), FR_OK);
     assert_string_equal(path, file[3]); // the deeper one promises more
     fr_drafter_close(open_drafter(&p, "eagle+prompt-lookup", false, NULL));
     fr_drafter_close(open_drafter(&p, "medusa", false, NULL));

@@ -61,9 +61,9 @@ static const fr_tiny_options OTHER2 = {
 // A pack for the small model, where the driver wants one.
 static void write_driver_pack(const pair *p, const char *driver, char pack[32]) {
     static const fr_tiny_pack packs[] = {
-        {.kind = FR_PACK_PPD}, {.kind = FR_PACK_HIDDEN_TRANSFER}, {.kind = FR_PACK_EAGLE}};
+        {.form = &fr_ppd_form}, {.form = &fr_hidden_transfer_form}, {.form = &fr_eagle_form}};
     for (size_t i = 0; i < sizeof packs / sizeof *packs; i++) {
-        const char *name = fr_pack_kind_name(packs[i].kind);
+        const char *name = packs[i].form->name;
         fr_small_model small;
         fr_error err;
         const fr_drafter_config config = {
@@ -536,7 +536,7 @@ static void a_token_unknown_to_the_draft_silences_it(void **state) {
 static void a_guess_unknown_to_the_draft_is_a_leaf(void **state) {
     (void)state;
     static const char *const trees[] = {"tree=chain", "tree=beam", "tree=sequoia"};
-    const fr_tiny_pack heads = {.kind = FR_PACK_MEDUSA, .n_draft = 250};
+    const fr_tiny_pack heads = {.form = &fr_medusa_form, .n_draft = 250};
     fr_tiny_options padded = TARGET;
     padded.n_padding = 25;
     pair p;

@@ -71,24 +71,55 @@ static void expect_refused(fr_gguf_writer *w, fr_status want, const char *senten
 }
 
 static const fr_tiny_pack KINDS[] = {
-    {.kind = FR_PACK_MEDUSA},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_OWN_HEADS, .type = FR_TYPE_Q8_0},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_HYDRA, .depth = 2},
-    {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1},
-    {.kind = FR_PACK_EAGLE, .type = FR_TYPE_Q8_0},
-    {.kind = FR_PACK_EAGLE, .n_taps = 3, .taps = {0, 1, 2}, .type = FR_TYPE_Q8_0},
-    {.kind = FR_PACK_HIDDEN_STATE, .rank = 16, .gate = true},
-    {.kind = FR_PACK_HIDDEN_STATE, .rank = 16},
-    {.kind = FR_PACK_HIDDEN_STATE, .pure = true},
-    {.kind = FR_PACK_PPD, .ensemble = 3},
-    {.kind = FR_PACK_HIDDEN_TRANSFER, .type = FR_TYPE_Q8_0},
-    {.kind = FR_PACK_CHIMERA, .ngram = 3, .type = FR_TYPE_Q8_0},
-    {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_RESIDUAL, .no_residual = true},
-    {.kind = FR_PACK_CHIMERA, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
-    {.kind = FR_PACK_LAYER_SKIP, .skip = 0xb},
-    {.kind = FR_PACK_EARLY_EXIT, .type = FR_TYPE_Q8_0},
+    {.form = &fr_medusa_form},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_OWN_HEADS, .type = FR_TYPE_Q8_0},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_HYDRA, .depth = 2},
+    {.form = &fr_medusa_form, .variant = FR_MEDUSA_EXIT, .tap = 1},
+    {.form = &fr_eagle_form, .type = FR_TYPE_Q8_0},
+    {.form = &fr_eagle_form, .n_taps = 3, .taps = {0, 1, 2}, .type = FR_TYPE_Q8_0},
+    {.form = &fr_hidden_state_form, .rank = 16, .gate = true},
+    {.form = &fr_hidden_state_form, .rank = 16},
+    {.form = &fr_hidden_state_form, .pure = true},
+    {.form = &fr_ppd_form, .ensemble = 3},
+    {.form = &fr_hidden_transfer_form, .type = FR_TYPE_Q8_0},
+    {.form = &fr_chimera_form, .ngram = 3, .type = FR_TYPE_Q8_0},
+    {.form = &fr_chimera_form, .encoder = FR_ENCODER_RESIDUAL, .no_residual = true},
+    {.form = &fr_chimera_form, .encoder = FR_ENCODER_LAYERS, .variant = FR_MEDUSA_OWN_HEADS},
+    {.form = &fr_layer_skip_form, .skip = 0xb},
+    {.form = &fr_early_exit_form, .type = FR_TYPE_Q8_0},
 };
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+static void check_draft_block(const fr_draft_block_pack *s, const fr_tiny_pack *o) {
+    assert_int_equal(s->pure, o->pure);
+    assert_int_equal(s->n_taps, o->n_taps);
+    for (int t = 0; t < o->n_taps; t++)
+        assert_int_equal(s->taps[t], o->taps[t]);
+}
+
+static void check_chimera(const fr_chimera_pack *s, const fr_tiny_pack *o) {
+    assert_int_equal(s->own_heads, o->variant == FR_MEDUSA_OWN_HEADS);
+    assert_int_equal(s->ngram, o->ngram ? o->ngram : 2);
+    assert_int_equal(s->encoder, o->encoder);
+    assert_int_equal(s->residual, !o->no_residual);
+}
+
+static void check_settings(const fr_pack *p, const fr_tiny_pack *o) {
+    if (p->form == &fr_medusa_form) {
+        assert_int_equal(fr_medusa_pack_of(p)->variant, o->variant);
+        assert_int_equal(fr_medusa_pack_of(p)->tap, o->tap);
+    }
+    if (p->form == &fr_hidden_state_form) {
+        assert_int_equal(fr_hidden_state_pack_of(p)->rank, o->rank);
+        assert_int_equal(fr_hidden_state_pack_of(p)->gate, o->gate);
+    }
+    if (p->form == &fr_hidden_state_form || p->form == &fr_eagle_form)
+        check_draft_block(p->settings, o);
+    if (p->form == &fr_chimera_form) check_chimera(p->settings, o);
+    if (p->form == &fr_ppd_form)
+        assert_int_equal(fr_attached_pack_of(p)->ensemble, o->ensemble ? o->ensemble : 1);
+    if (p->form == &fr_early_exit_form) assert_int_equal(fr_early_exit_pack_of(p)->exit, 1);
+}
 
 static void a_whole_pack_opens_and_says_what_it_holds(void **state) {
     (void)state;
@@ -100,22 +131,13 @@ static void a_whole_pack_opens_and_says_what_it_holds(void **state) {
         finish(&b, begin(o));
         assert_true(fr_pack_is(b.gguf));
         if (fr_pack_take(&p, b.gguf, &err)) fail_msg("%d: %s", i, err.text);
-        assert_int_equal(p.kind, o->kind);
-        assert_int_equal(p.variant, o->variant);
+        assert_ptr_equal(p.form, o->form);
         assert_int_equal(p.d, target.model.config.d);
         assert_int_equal(p.n_vocab, target.model.config.n_vocab);
         assert_int_equal(p.n_draft, 40);
         assert_int_equal(p.ids[39], 0);
         assert_int_equal(p.depth, o->depth ? o->depth : 3);
-        assert_int_equal(p.rank, o->rank);
-        assert_int_equal(p.gate, o->gate);
-        assert_int_equal(p.pure, o->pure);
-        assert_int_equal(p.n_taps, o->n_taps);
-        for (int t = 0; t < o->n_taps; t++)
-            assert_int_equal(p.taps[t], o->taps[t]);
-        assert_int_equal(p.ngram, o->kind != FR_PACK_CHIMERA ? 0 : o->ngram ? o->ngram : 2);
-        assert_int_equal(p.encoder, o->encoder);
-        assert_int_equal(p.residual, o->kind == FR_PACK_CHIMERA && !o->no_residual);
+        check_settings(&p, o);
         assert_true(fabs(fr_accuracy_rate(&p.accuracy, 2, 1) - 0.075) < 1e-6);
         if (fr_pack_fits(&p, &target.model, &err)) fail_msg("%s", err.text);
         fr_pack_close(&p);
@@ -156,7 +178,7 @@ static void any_part_that_is_missing_is_named(void **state) {
                                          "inject.out.weight",
                                          "inject.gate.weight"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_STATE, .rank = 8, .gate = true};
+        fr_tiny_pack o = {.form = &fr_hidden_state_form, .rank = 8, .gate = true};
         o.leave_out = needed[i];
         expect_refused(begin(&o), FR_EDATA, needed[i]);
     }
@@ -168,27 +190,27 @@ static void any_part_that_is_missing_is_named(void **state) {
     expect_refused(begin(&(fr_tiny_pack){.variant = FR_MEDUSA_EXIT, .leave_out = "forerun.tap"}),
                    FR_EDATA, "forerun.tap");
     static const fr_tiny_pack riding[] = {
-        {.kind = FR_PACK_PPD, .leave_out = "forerun.ensemble"},
-        {.kind = FR_PACK_PPD, .leave_out = "ppd.vectors"},
-        {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "forerun.layers"},
-        {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "transfer.3.weight"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "forerun.ngram"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "forerun.hidden"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "forerun.encoder"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.hidden.weight"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.hidden.bias"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.out.weight"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "ngram.skip.weight"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.2.chain.weight"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.3.state.weight"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "chimera.1.norm"},
-        {.kind = FR_PACK_CHIMERA, .leave_out = "blk.0.ffn_up.weight"},
-        {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.skip"},
-        {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.share"},
-        {.kind = FR_PACK_EARLY_EXIT, .leave_out = "forerun.exit"},
-        {.kind = FR_PACK_EARLY_EXIT, .leave_out = "exit.norm"},
-        {.kind = FR_PACK_EARLY_EXIT, .leave_out = "exit.weight"},
-        {.kind = FR_PACK_EARLY_EXIT, .leave_out = "exit.bias"}};
+        {.form = &fr_ppd_form, .leave_out = "forerun.ensemble"},
+        {.form = &fr_ppd_form, .leave_out = "ppd.vectors"},
+        {.form = &fr_hidden_transfer_form, .leave_out = "forerun.layers"},
+        {.form = &fr_hidden_transfer_form, .leave_out = "transfer.3.weight"},
+        {.form = &fr_chimera_form, .leave_out = "forerun.ngram"},
+        {.form = &fr_chimera_form, .leave_out = "forerun.hidden"},
+        {.form = &fr_chimera_form, .leave_out = "forerun.encoder"},
+        {.form = &fr_chimera_form, .leave_out = "ngram.hidden.weight"},
+        {.form = &fr_chimera_form, .leave_out = "ngram.hidden.bias"},
+        {.form = &fr_chimera_form, .leave_out = "ngram.out.weight"},
+        {.form = &fr_chimera_form, .leave_out = "ngram.skip.weight"},
+        {.form = &fr_chimera_form, .leave_out = "chimera.2.chain.weight"},
+        {.form = &fr_chimera_form, .leave_out = "chimera.3.state.weight"},
+        {.form = &fr_chimera_form, .leave_out = "chimera.1.norm"},
+        {.form = &fr_chimera_form, .leave_out = "blk.0.ffn_up.weight"},
+        {.form = &fr_layer_skip_form, .leave_out = "forerun.skip"},
+        {.form = &fr_layer_skip_form, .leave_out = "forerun.share"},
+        {.form = &fr_early_exit_form, .leave_out = "forerun.exit"},
+        {.form = &fr_early_exit_form, .leave_out = "exit.norm"},
+        {.form = &fr_early_exit_form, .leave_out = "exit.weight"},
+        {.form = &fr_early_exit_form, .leave_out = "exit.bias"}};
     for (size_t i = 0; i < sizeof riding / sizeof *riding; i++)
         expect_refused(begin(&riding[i]), FR_EDATA, riding[i].leave_out);
 }
@@ -196,7 +218,7 @@ static void any_part_that_is_missing_is_named(void **state) {
 static void layers_of_hidden_transfer_ascend_within_the_target(void **state) {
     (void)state;
     static const int32_t falling[] = {1, 1, 0}, few[] = {1, 1}, high[] = {1, 1, 2};
-    const fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_TRANSFER, .leave_out = "forerun.layers"};
+    const fr_tiny_pack o = {.form = &fr_hidden_transfer_form, .leave_out = "forerun.layers"};
     fr_gguf_writer *w = begin(&o);
     fr_gguf_writer_i32_array(w, "forerun.layers", falling, 3);
     expect_refused(w, FR_EDATA, "found 0 at 2");
@@ -214,7 +236,7 @@ static void layers_of_hidden_transfer_ascend_within_the_target(void **state) {
     assert_non_null(strstr(err.text, "expected 1 to 1, found 2"));
     fr_pack_close(&p);
     drop(&b);
-    const fr_tiny_pack deep = {.kind = FR_PACK_PPD, .depth = FR_PACK_ATTACHED + 1};
+    const fr_tiny_pack deep = {.form = &fr_ppd_form, .depth = FR_PACK_ATTACHED + 1};
     expect_refused(begin(&deep), FR_EDATA, "forerun.heads: expected 1 to 7, found 8");
 }
 
@@ -223,7 +245,7 @@ static void taps_ascend_within_the_target(void **state) {
     static const int32_t falling[] = {1, 0}, twice[] = {1, 1}, below[] = {-1, 1}, one[] = {1},
                          many[9] = {0};
     const fr_tiny_pack o = {
-        .kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 1}, .leave_out = "forerun.taps"};
+        .form = &fr_eagle_form, .n_taps = 2, .taps = {0, 1}, .leave_out = "forerun.taps"};
     const struct {
         const int32_t *taps;
         size_t n;
@@ -240,7 +262,7 @@ static void taps_ascend_within_the_target(void **state) {
         expect_refused(w, FR_EDATA, bad[i].sentence);
     }
     expect_refused(begin(&o), FR_EDATA, "tensors, found"); // they belong to nothing
-    fr_tiny_pack whole = {.kind = FR_PACK_EAGLE, .n_taps = 2, .taps = {0, 1}};
+    fr_tiny_pack whole = {.form = &fr_eagle_form, .n_taps = 2, .taps = {0, 1}};
     whole.leave_out = "fc_taps.norm";
     expect_refused(begin(&whole), FR_EDATA, "fc_taps.norm: expected a tensor");
     whole.leave_out = NULL;
@@ -259,14 +281,14 @@ static void taps_ascend_within_the_target(void **state) {
 static void sublayers_of_layer_skip_ascend_within_the_target(void **state) {
     (void)state;
     static const int32_t falling[] = {2, 1}, twice[] = {2, 2}, high[] = {1, 4};
-    const fr_tiny_pack o = {.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.skip"};
+    const fr_tiny_pack o = {.form = &fr_layer_skip_form, .leave_out = "forerun.skip"};
     fr_gguf_writer *w = begin(&o);
     fr_gguf_writer_i32_array(w, "forerun.skip", falling, 2);
     expect_refused(w, FR_EDATA, "found 1 at 1");
     w = begin(&o);
     fr_gguf_writer_i32_array(w, "forerun.skip", twice, 2);
     expect_refused(w, FR_EDATA, "found 2 at 1");
-    w = begin(&(fr_tiny_pack){.kind = FR_PACK_LAYER_SKIP, .leave_out = "forerun.share"});
+    w = begin(&(fr_tiny_pack){.form = &fr_layer_skip_form, .leave_out = "forerun.share"});
     fr_gguf_writer_f32(w, "forerun.share", 1.5f);
     expect_refused(w, FR_EDATA, "forerun.share");
     built b;
@@ -276,7 +298,8 @@ static void sublayers_of_layer_skip_ascend_within_the_target(void **state) {
     fr_gguf_writer_i32_array(w, "forerun.skip", high, 2);
     finish(&b, w);
     if (fr_pack_take(&p, b.gguf, &err)) fail_msg("%s", err.text);
-    assert_true(p.skip[1] && !p.skip[2] && p.skip[4] && p.n_skip == 2);
+    const fr_layer_skip_pack *s = fr_layer_skip_pack_of(&p);
+    assert_true(s->skip[1] && !s->skip[2] && s->skip[4] && s->n_skip == 2);
     assert_int_equal(fr_pack_fits(&p, &target.model, &err), FR_EDATA); // of two layers
     assert_non_null(strstr(err.text, "expected 0 to 3, found 4"));
     fr_pack_close(&p);
@@ -288,7 +311,7 @@ static void the_exit_is_below_the_targets_last_layer(void **state) {
     built b;
     fr_pack p;
     fr_error err = {0};
-    finish(&b, begin(&(fr_tiny_pack){.kind = FR_PACK_EARLY_EXIT, .exit = 2})); // of two layers
+    finish(&b, begin(&(fr_tiny_pack){.form = &fr_early_exit_form, .exit = 2})); // of two layers
     if (fr_pack_take(&p, b.gguf, &err)) fail_msg("%s", err.text);
     assert_int_equal(fr_pack_fits(&p, &target.model, &err), FR_EDATA);
     assert_non_null(strstr(err.text, "forerun.exit: expected 1 to 1, found 2"));
@@ -319,13 +342,13 @@ static void numbers_out_of_range_are_refused(void **state) {
                {"forerun.heads", 17},   {"forerun.n_head", 0},  {"forerun.n_head", 3},
                {"forerun.head_dim", 7}, {"forerun.d_ff", 0},    {"forerun.rank", 5000}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const fr_tiny_pack o = {.kind = FR_PACK_HIDDEN_STATE, .rank = 8, .leave_out = bad[i].key};
+        const fr_tiny_pack o = {.form = &fr_hidden_state_form, .rank = 8, .leave_out = bad[i].key};
         fr_gguf_writer *w = begin(&o);
         fr_gguf_writer_u32(w, bad[i].key, bad[i].value);
         expect_refused(w, FR_EDATA, "forerun.");
     }
     fr_gguf_writer *w =
-        begin(&(fr_tiny_pack){.kind = FR_PACK_EAGLE, .leave_out = "forerun.rope_base"});
+        begin(&(fr_tiny_pack){.form = &fr_eagle_form, .leave_out = "forerun.rope_base"});
     fr_gguf_writer_f32(w, "forerun.rope_base", 0.5f);
     expect_refused(w, FR_EDATA, "forerun.rope_base");
 }
@@ -384,7 +407,7 @@ static void a_pack_for_another_model_is_refused_with_both_fingerprints(void **st
     fr_gguf_fingerprint(target.gguf, print);
     fr_pack p;
     fr_error err = {0};
-    assert_int_equal(fr_pack_open_for(&p, path, FR_PACK_MEDUSA, &target.model, &err), FR_EUNSUP);
+    assert_int_equal(fr_pack_open_for(&p, path, &fr_medusa_form, &target.model, &err), FR_EUNSUP);
     assert_non_null(strstr(err.text, other));
     assert_non_null(strstr(err.text, print));
     unlink(path);
@@ -422,7 +445,7 @@ static void no_bit_of_a_pack_changes_unseen(void **state) {
     char path[] = "pack-XXXXXX";
     void *data;
     fr_error err = {0};
-    fr_tiny_pack_write(path, &(fr_tiny_pack){.kind = FR_PACK_EARLY_EXIT}, &target.model);
+    fr_tiny_pack_write(path, &(fr_tiny_pack){.form = &fr_early_exit_form}, &target.model);
     const size_t n = read_file(path, &data);
     uint8_t *byte = data;
     assert_true(n > 10000);
@@ -442,7 +465,7 @@ static void a_damaged_pack_drafts_for_nobody(void **state) {
     fr_pack p;
     fr_error err = {0};
     fr_tiny_pack_write(path, &(fr_tiny_pack){0}, &target.model);
-    assert_int_equal(fr_pack_open_for(&p, path, FR_PACK_MEDUSA, &target.model, &err), FR_OK);
+    assert_int_equal(fr_pack_open_for(&p, path, &fr_medusa_form, &target.model, &err), FR_OK);
     fr_pack_close(&p);
     FILE *f = fopen(path, "r+b");
     assert_non_null(f);
@@ -451,7 +474,7 @@ static void a_damaged_pack_drafts_for_nobody(void **state) {
     fseek(f, -300, SEEK_END);
     putc(was ^ 0x10, f);
     fclose(f);
-    assert_int_equal(fr_pack_open_for(&p, path, FR_PACK_MEDUSA, &target.model, &err), FR_EDATA);
+    assert_int_equal(fr_pack_open_for(&p, path, &fr_medusa_form, &target.model, &err), FR_EDATA);
     assert_non_null(strstr(err.text, path));
     assert_non_null(strstr(err.text, "forerun.checksum: damaged"));
     unlink(path);
@@ -484,12 +507,12 @@ static void packs_without_a_checksum_are_old_ones(void **state) {
 static void a_pack_of_another_method_is_refused(void **state) {
     (void)state;
     char path[] = "pack-XXXXXX";
-    fr_tiny_pack_write(path, &(fr_tiny_pack){.kind = FR_PACK_EAGLE}, &target.model);
+    fr_tiny_pack_write(path, &(fr_tiny_pack){.form = &fr_eagle_form}, &target.model);
     fr_pack p;
     fr_error err = {0};
-    assert_int_equal(fr_pack_open_for(&p, path, FR_PACK_MEDUSA, &target.model, &err), FR_EUNSUP);
+    assert_int_equal(fr_pack_open_for(&p, path, &fr_medusa_form, &target.model, &err), FR_EUNSUP);
     assert_non_null(strstr(err.text, "expected a pack of medusa, found one of eagle"));
-    assert_int_equal(fr_pack_open_for(&p, path, FR_PACK_EAGLE, &target.model, &err), FR_OK);
+    assert_int_equal(fr_pack_open_for(&p, path, &fr_eagle_form, &target.model, &err), FR_OK);
     fr_pack_close(&p);
     unlink(path);
 }

@@ -226,7 +226,7 @@ static void any_store_gives_the_tokens_of_plain_decoding(void **state) {
 
 static void it_joins_a_drafter_with_a_pack(void **state) {
     (void)state;
-    const fr_tiny_pack tiny = {.kind = FR_PACK_EAGLE, .n_draft = 200};
+    const fr_tiny_pack tiny = {.form = &fr_eagle_form, .n_draft = 200};
     pair p;
     int32_t prompt[PROMPT];
     char pack[] = "rest-pack-XXXXXX", spec[96];

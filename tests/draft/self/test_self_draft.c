@@ -24,7 +24,7 @@ static void open_pair(pair *p, const fr_tiny_options *target, const fr_tiny_pack
     open_target(p, target, threads, CTX);
     strcpy(p->path, "pack-XXXXXX");
     fr_tiny_pack_write(p->path, pack, &p->target.model);
-    snprintf(p->spec, sizeof p->spec, "%s:%s", fr_pack_kind_name(pack->kind), p->path);
+    snprintf(p->spec, sizeof p->spec, "%s:%s", pack->form->name, p->path);
 }
 
 static void close_pair(pair *p) {
@@ -34,11 +34,12 @@ static void close_pair(pair *p) {
 
 static const fr_tiny_options TARGET = {.arch = "llama", .type = FR_TYPE_Q8_0, .n_layer = 4};
 
-static const fr_tiny_pack PACKS[] = {{.kind = FR_PACK_LAYER_SKIP, .n_draft = 200, .skip = 0x5a},
-                                     {.kind = FR_PACK_LAYER_SKIP, .n_draft = 256, .skip = 0x10},
-                                     {.kind = FR_PACK_LAYER_SKIP, .skip = 0xff},
-                                     {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200},
-                                     {.kind = FR_PACK_EARLY_EXIT, .exit = 3, .type = FR_TYPE_Q8_0}};
+static const fr_tiny_pack PACKS[] = {
+    {.form = &fr_layer_skip_form, .n_draft = 200, .skip = 0x5a},
+    {.form = &fr_layer_skip_form, .n_draft = 256, .skip = 0x10},
+    {.form = &fr_layer_skip_form, .skip = 0xff},
+    {.form = &fr_early_exit_form, .n_draft = 200},
+    {.form = &fr_early_exit_form, .exit = 3, .type = FR_TYPE_Q8_0}};
 enum { N_PACKS = sizeof PACKS / sizeof *PACKS };
 
 static const struct {
@@ -88,7 +89,7 @@ static void a_draft_without_what_adds_nothing_is_always_right(void **state) {
     (void)state;
     fr_tiny_options target = TARGET;
     target.identity = 0xa6;
-    fr_tiny_pack pack = {.kind = FR_PACK_LAYER_SKIP, .skip = 0xa6};
+    fr_tiny_pack pack = {.form = &fr_layer_skip_form, .skip = 0xa6};
     pair p;
     int32_t prompt[PROMPT];
     fr_stats stats;
@@ -127,9 +128,10 @@ static void joined_parts_leave_room_for_the_largest_tree(void **state) {
     static const char *const orders[] = {
         "layer-skip+layer-skip:%1$s+early-exit:%2$s", "early-exit:%2$s+layer-skip:%1$s+layer-skip",
         "early-exit:%2$s+early-exit:%3$s+layer-skip+layer-skip:%1$s"};
-    static const fr_tiny_pack packs[] = {{.kind = FR_PACK_LAYER_SKIP, .n_draft = 200, .skip = 0x5a},
-                                         {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200},
-                                         {.kind = FR_PACK_EARLY_EXIT, .n_draft = 200, .exit = 2}};
+    static const fr_tiny_pack packs[] = {
+        {.form = &fr_layer_skip_form, .n_draft = 200, .skip = 0x5a},
+        {.form = &fr_early_exit_form, .n_draft = 200},
+        {.form = &fr_early_exit_form, .n_draft = 200, .exit = 2}};
     pair p;
     int32_t prompt[PROMPT];
     char path[3][32];
@@ -193,7 +195,7 @@ static double behind_best(const pair *p, const fr_pack *pack, const int32_t *ids
                                  .n_rows = n,
                                  .kv = (fr_kv *[]){&kv},
                                  .n_seq = 1,
-                                 .taps = &pack->exit,
+                                 .taps = &fr_early_exit_pack_of(pack)->exit,
                                  .n_taps = 1});
     for (int i = 0; i < d; i++)
         h[i] = (double)fr_forward_tap(f, 0, n - 1)[i];
@@ -219,7 +221,7 @@ static double behind_best(const pair *p, const fr_pack *pack, const int32_t *ids
 
 static void the_first_guess_is_what_the_exit_says(void **state) {
     (void)state;
-    const fr_tiny_pack tiny = {.kind = FR_PACK_EARLY_EXIT, .exit = 2, .n_draft = 150};
+    const fr_tiny_pack tiny = {.form = &fr_early_exit_form, .exit = 2, .n_draft = 150};
     pair p;
     fr_pack pack;
     fr_error err;
@@ -248,7 +250,7 @@ static void the_first_guess_is_what_the_exit_says(void **state) {
 // What was drafted behind goes on in the target's pass.
 static void what_was_drafted_behind_goes_on(void **state) {
     (void)state;
-    const fr_tiny_pack tiny = {.kind = FR_PACK_EARLY_EXIT, .exit = 2, .n_draft = 200};
+    const fr_tiny_pack tiny = {.form = &fr_early_exit_form, .exit = 2, .n_draft = 200};
     pair p;
     int32_t prompt[PROMPT];
     fr_decoder d;
@@ -273,17 +275,17 @@ static void what_was_drafted_behind_goes_on(void **state) {
 // Hidden transfer's maps read residuals that rows which go on higher up have not; and so do taps.
 static void an_exit_is_not_joined_to_what_reads_below_it(void **state) {
     (void)state;
-    const fr_tiny_pack low = {.kind = FR_PACK_MEDUSA, .variant = FR_MEDUSA_EXIT, .tap = 1};
-    const fr_tiny_pack maps = {.kind = FR_PACK_HIDDEN_TRANSFER}, own = {.kind = FR_PACK_PPD};
+    const fr_tiny_pack low = {.form = &fr_medusa_form, .variant = FR_MEDUSA_EXIT, .tap = 1};
+    const fr_tiny_pack maps = {.form = &fr_hidden_transfer_form}, own = {.form = &fr_ppd_form};
     const fr_tiny_pack *const others[] = {&low, &maps, &own};
     pair p;
-    open_pair(&p, &TARGET, &(fr_tiny_pack){.kind = FR_PACK_EARLY_EXIT, .exit = 2}, 1);
+    open_pair(&p, &TARGET, &(fr_tiny_pack){.form = &fr_early_exit_form, .exit = 2}, 1);
     for (int i = 0; i < 3; i++) {
         char path[] = "other-XXXXXX", spec[160];
         fr_drafter *d = NULL;
         fr_error err;
         fr_tiny_pack_write(path, others[i], &p.target.model);
-        snprintf(spec, sizeof spec, "%s+%s:%s", p.spec, fr_pack_kind_name(others[i]->kind), path);
+        snprintf(spec, sizeof spec, "%s+%s:%s", p.spec, others[i]->form->name, path);
         assert_int_equal(try_drafter(&d, &p, spec, true, NULL, &err), i < 2 ? FR_EUNSUP : FR_OK);
         if (d) {
             int32_t prompt[PROMPT];

@@ -16,7 +16,7 @@ typedef struct world {
 } world;
 
 static void write_pack(world *w, char path[16], int n_draft) {
-    const fr_tiny_pack pack = {.kind = FR_PACK_EAGLE, .n_draft = n_draft};
+    const fr_tiny_pack pack = {.form = &fr_eagle_form, .n_draft = n_draft};
     strcpy(path, "pack-XXXXXX");
     fr_tiny_pack_write(path, &pack, &w->target.model);
 }
@@ -41,7 +41,7 @@ static void close_world(world *w) {
 static fr_pack_weights *take(world *w, const char *path) {
     fr_pack_weights *p;
     fr_error err = {0};
-    if (fr_pack_weights_take(&p, path, FR_PACK_EAGLE, &w->config, &err)) fail_msg("%s", err.text);
+    if (fr_pack_weights_take(&p, path, &fr_eagle_form, &w->config, &err)) fail_msg("%s", err.text);
     return p;
 }
 
@@ -78,7 +78,7 @@ static void other_files_and_models_are_other_parts(void **state) {
     elsewhere.model = &same;
     fr_pack_weights *c;
     fr_error err;
-    assert_int_equal(fr_pack_weights_take(&c, w.path, FR_PACK_EAGLE, &elsewhere, &err), FR_OK);
+    assert_int_equal(fr_pack_weights_take(&c, w.path, &fr_eagle_form, &elsewhere, &err), FR_OK);
     assert_ptr_not_equal(a, c);
     fr_pack_weights_give_back(c);
     fr_pack_weights_give_back(a);
@@ -111,12 +111,12 @@ static void what_cannot_be_opened_leaves_nothing(void **state) {
     fr_pack_weights *p;
     fr_error err;
     open_world(&w);
-    assert_int_equal(fr_pack_weights_take(&p, "no-such-pack", FR_PACK_EAGLE, &w.config, &err),
+    assert_int_equal(fr_pack_weights_take(&p, "no-such-pack", &fr_eagle_form, &w.config, &err),
                      FR_EIO);
     assert_null(p);
-    assert_int_equal(fr_pack_weights_take(&p, w.path, FR_PACK_MEDUSA, &w.config, &err), FR_EUNSUP);
+    assert_int_equal(fr_pack_weights_take(&p, w.path, &fr_medusa_form, &w.config, &err), FR_EUNSUP);
     fr_pack_weights *a = take(&w, w.path); // and where another drafter has it open
-    assert_int_equal(fr_pack_weights_take(&p, w.path, FR_PACK_MEDUSA, &w.config, &err), FR_EUNSUP);
+    assert_int_equal(fr_pack_weights_take(&p, w.path, &fr_medusa_form, &w.config, &err), FR_EUNSUP);
     assert_non_null(strstr(err.text, "expected a pack of medusa, found one of eagle"));
     assert_int_equal(a->part.users, 1);
     fr_pack_weights_give_back(a);

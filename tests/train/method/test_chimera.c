@@ -1,13 +1,14 @@
 // Chimera's learner: its gradient against differences of the objective spelled out in double, with
 // every form of its encoder and heads; the n-grams at a text's beginning; learning by heart.
 #include "chimera_objective.h"
+#include "train/method/learners.h"
 #include "train/param_named.h"
 
 static fr_learner *open_learner(world *w, int depth, const char *const *options) {
     const fr_learner_config config = config_of(w, depth, options);
     fr_learner *l;
     fr_error err;
-    if (fr_learn_chimera_open(&l, &config, &err)) fail_msg("%s", err.text);
+    if (fr_learn_chimera.open(&l, &config, &err)) fail_msg("%s", err.text);
     return l;
 }
 
@@ -139,7 +140,7 @@ static void settings_are_checked(void **state) {
         const fr_learner_config config = config_of(*state, 2, options);
         fr_learner *l;
         fr_error err;
-        assert_int_equal(fr_learn_chimera_open(&l, &config, &err), FR_EARG);
+        assert_int_equal(fr_learn_chimera.open(&l, &config, &err), FR_EARG);
         assert_null(l);
         assert_non_null(strstr(err.text, wrong[i]));
     }

@@ -3,6 +3,7 @@
 #include "support/near.h"
 #include "train/direction.h"
 #include "train/made_job.h"
+#include "train/method/learners.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static fr_status open_learner(fr_learner **l, const job *j, const char *const *o
                                       .depth = DEPTH,
                                       .max_rows = 200,
                                       .options = options};
-    return fr_learn_early_exit_open(l, &config, err);
+    return fr_learn_early_exit.open(l, &config, err);
 }
 
 static fr_learner *learner_of(const job *j) {

@@ -8,10 +8,10 @@
 
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"
+#include "draft/eagle/train/last_layer.h"
+#include "draft/eagle/train/learn_eagle.h"
 #include "kern/repack.h"
 #include "support/open_model.h"
-#include "train/method/last_layer.h"
-#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <string.h>
 

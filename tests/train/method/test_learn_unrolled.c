@@ -2,6 +2,7 @@
 // what they count, and that they can learn a sample by heart.
 #include "chain_world.h"
 #include "train/learner/pack_write.h"
+#include "train/method/learners.h"
 #include "train/param_named.h"
 
 static fr_learner *open_learner(world *w, bool eagle, int depth, const char *const *options) {
@@ -9,7 +10,7 @@ static fr_learner *open_learner(world *w, bool eagle, int depth, const char *con
     fr_learner *l;
     fr_error err;
     const fr_status st =
-        (eagle ? fr_learn_eagle_open : fr_learn_hidden_state_open)(&l, &config, &err);
+        (eagle ? fr_learn_eagle.open : fr_learn_hidden_state.open)(&l, &config, &err);
     if (st) fail_msg("%s", err.text);
     return l;
 }
@@ -370,23 +371,23 @@ static void wrong_options_are_refused(void **state) {
         fr_learner *l;
         fr_error err;
         config.options = (const char *const[]){wrong[i], NULL};
-        assert_int_equal(fr_learn_hidden_state_open(&l, &config, &err), FR_EARG);
+        assert_int_equal(fr_learn_hidden_state.open(&l, &config, &err), FR_EARG);
         assert_null(l);
         assert_non_null(strstr(err.text, wrong[i]));
     }
     fr_learner *l;
     config.options = (const char *const[]){"rank=4", NULL}; // not one of eagle's
-    assert_int_equal(fr_learn_eagle_open(&l, &config, NULL), FR_EARG);
+    assert_int_equal(fr_learn_eagle.open(&l, &config, NULL), FR_EARG);
     // Layers that do not ascend, are no layers, or of which the samples have nothing.
     static const char *const taps[] = {"taps=1,0", "taps=",  "taps=0,1,3",
                                        "taps=0,",  "taps=x", "taps=0,0"};
     for (size_t i = 0; i < sizeof taps / sizeof *taps; i++) {
         config.options = (const char *const[]){taps[i], NULL};
-        assert_int_equal(fr_learn_eagle_open(&l, &config, NULL), FR_EARG);
+        assert_int_equal(fr_learn_eagle.open(&l, &config, NULL), FR_EARG);
     }
     w->format.n_taps = 1;
     config.options = (const char *const[]){"taps=1", NULL};
-    assert_int_equal(fr_learn_eagle_open(&l, &config, NULL), FR_EARG);
+    assert_int_equal(fr_learn_eagle.open(&l, &config, NULL), FR_EARG);
     w->format.n_taps = TAPS;
 }
 

@@ -3,6 +3,7 @@
 #include "train/direction.h"
 #include "train/learner/pack_write.h"
 #include "train/made_job.h"
+#include "train/method/learners.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ static job *open_job(int variant) {
                                       .depth = DEPTH,
                                       .max_rows = 200,
                                       .options = variants[variant]};
-    if (fr_learn_medusa_open(&j->learner, &config, &err)) fail_msg("%s", err.text);
+    if (fr_learn_medusa.open(&j->learner, &config, &err)) fail_msg("%s", err.text);
     return j;
 }
 
@@ -185,7 +186,7 @@ static void wrong_settings_are_named(void **state) {
                                           .gemm = j->gemm,
                                           .max_rows = 200,
                                           .options = wrong[i]};
-        assert_int_equal(fr_learn_medusa_open(&l, &config, &err), FR_EARG);
+        assert_int_equal(fr_learn_medusa.open(&l, &config, &err), FR_EARG);
         assert_null(l);
         assert_non_null(strstr(err.text, why[i]));
     }

@@ -8,9 +8,9 @@
 
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"
+#include "draft/eagle/train/learn_eagle.h"
 #include "support/open_model.h"
 #include "train/math/layers.h"
-#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <string.h>
 

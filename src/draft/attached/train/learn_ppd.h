@@ -1,6 +1,6 @@
 // learn_ppd.h — PPD's learner, and where another one goes on from it.
-#ifndef FR_TRAIN_METHOD_LEARN_PPD_H
-#define FR_TRAIN_METHOD_LEARN_PPD_H
+#ifndef FR_DRAFT_ATTACHED_TRAIN_LEARN_PPD_H
+#define FR_DRAFT_ATTACHED_TRAIN_LEARN_PPD_H
 #include "train/attached/attached_learner.h"
 
 typedef struct fr_ppd_learner fr_ppd_learner;

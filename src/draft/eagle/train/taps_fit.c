@@ -1,7 +1,7 @@
 // taps_fit.c — the map of a chain's taps from data: rows of several layers to the final state of
 // the same row, whose place they take.
+#include "draft/eagle/train/learn_eagle.h"
 #include "train/math/layers.h"
-#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <string.h>
 

@@ -9,6 +9,7 @@
 // k - 1 places on, where all rows before it were right.
 #include "base/alloc.h"
 #include "kern/half.h"
+#include "train/learner/learner.h"
 #include "train/learner/loss.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/setting.h"
@@ -178,8 +179,7 @@ static fr_status take_memory(early_exit *e, fr_error *err) {
     return ok ? FR_OK : fr_fail(err, FR_ENOMEM, "train: no memory for %d rows", e->max_rows);
 }
 
-fr_status fr_learn_early_exit_open(fr_learner **out, const fr_learner_config *config,
-                                   fr_error *err) {
+static fr_status open_early_exit(fr_learner **out, const fr_learner_config *config, fr_error *err) {
     early_exit *e = fr_alloc_zero(sizeof *e);
     *out = NULL;
     if (!e) return fr_fail(err, FR_ENOMEM, "train: no memory");
@@ -207,3 +207,6 @@ fail:
     close_early_exit(l);
     return st;
 }
+
+const fr_learner_method fr_learn_early_exit = {
+    .name = "early-exit", .open = open_early_exit, .batch_rows = 1024};

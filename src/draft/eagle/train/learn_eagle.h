@@ -1,7 +1,7 @@
 // learn_eagle.h — learners on the chain of unrolled.h: eagle and hidden-state, their options and
 // start.
-#ifndef FR_TRAIN_METHOD_LEARN_EAGLE_H
-#define FR_TRAIN_METHOD_LEARN_EAGLE_H
+#ifndef FR_DRAFT_EAGLE_TRAIN_LEARN_EAGLE_H
+#define FR_DRAFT_EAGLE_TRAIN_LEARN_EAGLE_H
 #include "train/block/token_bias.h"
 #include "train/block/unrolled.h"
 #include "train/learner/loss.h"
@@ -51,6 +51,10 @@ fr_status fr_unrolled_start(fr_unrolled *c, const fr_unrolled_options *o, const 
 // The weights of a layer of the target in place of the block's, the feed-forward part's where it is
 // as wide. FR_EARG: the layer turns only a part of its heads.
 fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *target, int layer, fr_error *err);
+
+// The learner of either kind. FR_EARG: an option; FR_ENOMEM.
+fr_status fr_unrolled_learner_open(fr_learner **out, fr_unrolled_kind kind, const char *name,
+                                   const fr_learner_config *config, fr_error *err);
 
 // Whether the sub-layers are those of the pack that training begins with.
 bool fr_unrolled_has_block(const fr_unrolled *c);

@@ -6,10 +6,12 @@
 // by about the rate in a step, the rate is a fifth of such an entry's size.
 //
 // What the paper compares that with [appendix B] goes on from here: lab/train/learn_ppd_ablation.c.
-#include "train/method/learn_ppd.h"
+#include "draft/attached/train/learn_ppd.h"
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"
+#include "draft/attached/attached_pack.h"
 #include "draft/pack/pack.h"
+#include "train/learner/learner.h"
 #include "train/learner/setting.h"
 #include "train/math/layers.h"
 #include <math.h>
@@ -170,7 +172,7 @@ fr_status fr_ppd_learner_open(fr_ppd_learner *p, const char *name, const fr_ppd_
     return st;
 }
 
-fr_status fr_learn_ppd_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
+static fr_status open_ppd(fr_learner **out, const fr_learner_config *config, fr_error *err) {
     *out = NULL;
     fr_ppd_learner *p = fr_alloc_zero(sizeof *p);
     if (!p) return fr_fail(err, FR_ENOMEM, "train: no memory");
@@ -178,3 +180,6 @@ fr_status fr_learn_ppd_open(fr_learner **out, const fr_learner_config *config, f
     if (!st) *out = &p->attached.learner;
     return st;
 }
+
+const fr_learner_method fr_learn_ppd = {
+    .name = "ppd", .open = open_ppd, .passes = true, .batch_rows = 512};

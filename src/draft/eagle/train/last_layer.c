@@ -1,8 +1,8 @@
-#include "train/method/last_layer.h"
+#include "draft/eagle/train/last_layer.h"
 #include "base/alloc.h"
+#include "draft/eagle/train/learn_eagle.h"
 #include "kern/repack.h"
 #include "train/math/layers.h"
-#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // chimera_start.c — options of Chimera's learner, and the values that it begins with.
+#include "draft/chimera/train/learn_chimera.h"
+#include "draft/eagle/train/learn_eagle.h"
 #include "train/learner/setting.h"
-#include "train/method/learn_chimera.h"
-#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <string.h>
 

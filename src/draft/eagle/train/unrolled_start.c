@@ -2,9 +2,9 @@
 //
 // At first the block hands its state on (W_f is the identity and what the sub-layers add is small),
 // so that G lies where the target's states lie.
+#include "draft/eagle/train/learn_eagle.h"
 #include "kern/repack.h"
 #include "train/learner/setting.h"
-#include "train/method/learn_eagle.h"
 #include <string.h>
 
 // ---------------------------------------------------------------- options

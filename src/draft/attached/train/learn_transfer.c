@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "kern/half.h"
 #include "train/attached/attached_learner.h"
+#include "train/learner/learner.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/setting.h"
 #include "train/math/layers.h"
@@ -290,7 +291,8 @@ static fr_status open_parts(transfer *t, const fr_learner_config *config, fr_err
     return t->h ? FR_OK : fr_fail(err, FR_ENOMEM, "train: no memory for %zu states", rows);
 }
 
-fr_status fr_learn_transfer_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
+static fr_status open_hidden_transfer(fr_learner **out, const fr_learner_config *config,
+                                      fr_error *err) {
     *out = NULL;
     transfer *t = fr_alloc_zero(sizeof *t);
     if (!t) return fr_fail(err, FR_ENOMEM, "train: no memory");
@@ -316,3 +318,6 @@ fr_status fr_learn_transfer_open(fr_learner **out, const fr_learner_config *conf
         *out = &t->attached.learner;
     return st;
 }
+
+const fr_learner_method fr_learn_hidden_transfer = {
+    .name = "hidden-transfer", .open = open_hidden_transfer, .passes = true, .batch_rows = 512};

@@ -11,12 +11,13 @@
 // `residual=0` leaves f_i out. The loss of a row is
 //     0.8^(k-1) [ CE + feature SmoothL1((o_k - f_{i+k}) / std) ]
 // (section 3.3 with the target's distributions for labels and Huber's distance for the square).
-#include "train/method/learn_chimera.h"
+#include "draft/chimera/train/learn_chimera.h"
 #include "base/alloc.h"
+#include "draft/eagle/train/learn_eagle.h"
 #include "train/block/features.h"
+#include "train/learner/learner.h"
 #include "train/learner/pack_write.h"
 #include "train/math/layers.h"
-#include "train/method/learn_eagle.h"
 #include <stdio.h>
 
 static fr_chimera_learner *self(fr_learner *l) {
@@ -271,7 +272,7 @@ fr_status fr_chimera_learner_open(fr_chimera_learner *m, const fr_chimera_source
     return FR_OK;
 }
 
-fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
+static fr_status open_chimera(fr_learner **out, const fr_learner_config *config, fr_error *err) {
     *out = NULL;
     fr_chimera_learner *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
@@ -279,3 +280,6 @@ fr_status fr_learn_chimera_open(fr_learner **out, const fr_learner_config *confi
     if (!st) *out = &m->learner;
     return st;
 }
+
+const fr_learner_method fr_learn_chimera = {
+    .name = "chimera", .open = open_chimera, .batch_rows = 1024};

@@ -5,8 +5,8 @@
 // norm gives it; the sum of its lengths over some rows says how much that is. m is taken of the
 // final states, so without what the layer itself adds. Biases and norms of heads are left out, the
 // block has none.
-#ifndef FR_TRAIN_METHOD_LAST_LAYER_H
-#define FR_TRAIN_METHOD_LAST_LAYER_H
+#ifndef FR_DRAFT_EAGLE_TRAIN_LAST_LAYER_H
+#define FR_DRAFT_EAGLE_TRAIN_LAST_LAYER_H
 #include "train/block/unrolled.h"
 #include "train/learner/learner.h"
 

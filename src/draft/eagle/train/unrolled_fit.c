@@ -3,8 +3,8 @@
 //
 // With the sub-layers adding next to nothing, G = nrm(x) g_out with x that map's value: so it is
 // fitted to the next state over g_out, which is a normed row.
+#include "draft/eagle/train/learn_eagle.h"
 #include "train/math/layers.h"
-#include "train/method/learn_eagle.h"
 #include <math.h>
 #include <string.h>
 

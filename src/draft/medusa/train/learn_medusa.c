@@ -10,8 +10,10 @@
 // A and c begin at 0, so an untrained head says what f says. A row counts at distance k if row i+k
 // is of the answer; distances weigh 0.8^(k-1).
 #include "base/alloc.h"
+#include "draft/medusa/medusa_pack.h"
 #include "draft/pack/pack.h"
 #include "kern/half.h"
+#include "train/learner/learner.h"
 #include "train/learner/loss.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/setting.h"
@@ -255,7 +257,7 @@ static fr_status take_memory(medusa *m, fr_error *err) {
     return ok ? FR_OK : fr_fail(err, FR_ENOMEM, "train: no memory for %d rows", m->max_rows);
 }
 
-fr_status fr_learn_medusa_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
+static fr_status open_medusa(fr_learner **out, const fr_learner_config *config, fr_error *err) {
     medusa *m = fr_alloc_zero(sizeof *m);
     *out = NULL;
     if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
@@ -284,3 +286,6 @@ fail:
     close_medusa(l);
     return st;
 }
+
+const fr_learner_method fr_learn_medusa = {
+    .name = "medusa", .open = open_medusa, .batch_rows = 1024};

@@ -1,7 +1,7 @@
 // learn_chimera.h — the parts of Chimera's learner: its options, what it begins with, its objective;
 // and what may stand in its n-grams' place.
-#ifndef FR_TRAIN_METHOD_LEARN_CHIMERA_H
-#define FR_TRAIN_METHOD_LEARN_CHIMERA_H
+#ifndef FR_DRAFT_CHIMERA_TRAIN_LEARN_CHIMERA_H
+#define FR_DRAFT_CHIMERA_TRAIN_LEARN_CHIMERA_H
 #include "train/block/ngram_encoder.h"
 #include "train/block/unrolled_batch.h"
 #include "train/learner/loss.h"

@@ -11,16 +11,20 @@
 //                 + feature SmoothL1((G_k - f_{i+k}) / std) ]
 // with std that of each channel in the batch. Sources: EAGLE-3, arXiv 2503.01840 (unrolled steps),
 // Medusa, arXiv 2401.10774 (weights by distance).
-#include "train/method/learn_eagle.h"
+#include "draft/eagle/train/learn_eagle.h"
 #include "base/alloc.h"
+#include "draft/eagle/eagle_pack.h"
+#include "draft/eagle/train/last_layer.h"
+#include "draft/hidden_state/hidden_state_pack.h"
 #include "draft/pack/pack.h"
 #include "train/block/features.h"
 #include "train/block/unrolled_batch.h"
+#include "train/learner/learner.h"
 #include "train/learner/pack_write.h"
 #include "train/learner/tally.h"
 #include "train/math/layers.h"
-#include "train/method/last_layer.h"
 #include <math.h>
+#include <string.h>
 
 typedef struct chain_learner {
     fr_learner learner; // first
@@ -265,8 +269,8 @@ static uint64_t fit_rows(int d) {
     return (uint64_t)d * 128;
 }
 
-static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const char *name,
-                           const fr_learner_config *config, fr_error *err) {
+fr_status fr_unrolled_learner_open(fr_learner **out, fr_unrolled_kind kind, const char *name,
+                                   const fr_learner_config *config, fr_error *err) {
     *out = NULL;
     chain_learner *m = fr_alloc_zero(sizeof *m);
     if (!m) return fr_fail(err, FR_ENOMEM, "train: no memory");
@@ -293,11 +297,47 @@ static fr_status open_kind(fr_learner **out, fr_unrolled_kind kind, const char *
     return st;
 }
 
-fr_status fr_learn_eagle_open(fr_learner **out, const fr_learner_config *config, fr_error *err) {
-    return open_kind(out, FR_UNROLLED_EAGLE, "eagle", config, err);
+static fr_status open_eagle(fr_learner **out, const fr_learner_config *config, fr_error *err) {
+    return fr_unrolled_learner_open(out, FR_UNROLLED_EAGLE, "eagle", config, err);
 }
 
-fr_status fr_learn_hidden_state_open(fr_learner **out, const fr_learner_config *config,
-                                     fr_error *err) {
-    return open_kind(out, FR_UNROLLED_HIDDEN_STATE, "hidden-state", config, err);
+// ---------------------------------------------------------------- defaults
+
+// Residuals of a low, a middle and a high layer [EAGLE-3, Li et al. 2025, §3].
+static int usual_taps(int n_layer, int *taps) {
+    if (n_layer < 8) return 0;
+    taps[0] = 2, taps[1] = n_layer / 2, taps[2] = n_layer - 3;
+    return 3;
 }
+
+// A pack of EAGLE keeps its layers; otherwise states that are captured have the usual ones. Folders
+// of shards may not have them.
+static int wanted_taps(const fr_learner_start *start, int *taps) {
+    if (start->init && start->init->form == &fr_eagle_form) {
+        const fr_draft_block_pack *init = fr_draft_block_pack_of(start->init);
+        memcpy(taps, init->taps, sizeof init->taps);
+        return init->n_taps;
+    }
+    return start->captures ? usual_taps(start->n_layer, taps) : 0;
+}
+
+// A chain that has learned all its steps would forget the later ones if few were trained again.
+static bool begins_with_chain(const fr_learner_start *start) {
+    return start->init &&
+           (start->init->form == &fr_eagle_form || start->init->form == &fr_hidden_state_form);
+}
+
+static int defaults(const fr_learner_start *start,
+                    char setting[FR_LEARNER_DEFAULTS][FR_LEARNER_DEFAULT]) {
+    int taps[FR_PACK_TAPS], n = 0, at = 0;
+    const int n_taps = wanted_taps(start, taps);
+    for (int i = 0; i < n_taps; i++)
+        at += snprintf(setting[0] + at, (size_t)(FR_LEARNER_DEFAULT - at), "%s%d",
+                       i ? "," : "taps=", taps[i]);
+    n += n_taps > 0;
+    if (!begins_with_chain(start)) snprintf(setting[n++], FR_LEARNER_DEFAULT, "steps-rise=1");
+    return n;
+}
+
+const fr_learner_method fr_learn_eagle = {
+    .name = "eagle", .open = open_eagle, .batch_rows = 1024, .defaults = defaults};

@@ -68,25 +68,30 @@ static const fr_kern *built(fr_isa isa) {
     switch (isa) {
     case FR_ISA_SCALAR:
         return &fr_kern_scalar;
-#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVX2)
     case FR_ISA_AVX2:
+#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVX2)
         return &fr_kern_avx2;
 #endif
-#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVXVNNI)
+        break;
     case FR_ISA_AVX_VNNI:
+#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVXVNNI)
         return &fr_kern_avxvnni;
 #endif
-#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVX512)
+        break;
     case FR_ISA_AVX512:
+#if defined(FR_HAVE_X86) && defined(FR_HAVE_AVX512)
         return &fr_kern_avx512;
 #endif
-#if defined(FR_HAVE_X86) && defined(FR_HAVE_AMX)
+        break;
     case FR_ISA_AMX:
+#if defined(FR_HAVE_X86) && defined(FR_HAVE_AMX)
         return &fr_kern_amx;
 #endif
-    default:
-        return NULL;
+        break;
+    case FR_ISA_COUNT:
+        break;
     }
+    return NULL;
 }
 
 bool fr_isa_available(fr_isa isa) {

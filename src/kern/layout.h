@@ -4,6 +4,7 @@
 #define FR_KERN_LAYOUT_H
 #include "kern/qtype.h"
 #include "kern/tile.h"
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,9 +32,14 @@ FR_INLINE fr_b32_layout fr_b32_layout_of(const fr_type type) {
         return (fr_b32_layout){384, 64, 128, 0, false, true};
     case FR_TYPE_Q8_0:
         return (fr_b32_layout){512, 0, 0, 128, true, false};
-    default:
-        return (fr_b32_layout){256, 0, 0, 128, true, false}; // IQ4_NL, as value + 128
+    case FR_TYPE_IQ4_NL: // as value + 128
+        return (fr_b32_layout){256, 0, 0, 128, true, false};
+    case FR_FLOAT_TYPES:
+    case FR_K_TYPES:
+        break;
     }
+    assert(!"a type with blocks of 32");
+    return (fr_b32_layout){0};
 }
 
 // ---------------------------------------------------------------- superblocks
@@ -86,9 +92,14 @@ FR_INLINE fr_k_layout fr_k_layout_of(const fr_type type) {
         return (fr_k_layout){2816, 768, 512, 256, 128};
     case FR_TYPE_Q6_K:
         return (fr_k_layout){3328, 256, 768, 0, 0};
-    default:
-        return (fr_k_layout){2176, 128, 512, 0, 0}; // IQ4_XS
+    case FR_TYPE_IQ4_XS:
+        return (fr_k_layout){2176, 128, 512, 0, 0};
+    case FR_FLOAT_TYPES:
+    case FR_B32_TYPES:
+        break;
     }
+    assert(!"a K type");
+    return (fr_k_layout){0};
 }
 
 // Bytes of the header before the first superblock.

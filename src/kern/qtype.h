@@ -26,6 +26,19 @@ typedef enum fr_type {
 } fr_type;
 enum { FR_TYPE_LIMIT = 31 };
 
+// All values by the block that they have, for a switch that serves one of these groups and has no
+// `default`: `case FR_FLOAT_TYPES:`. A new type has to be written into its group, and then does not
+// compile where a switch lacks it.
+// clang-format off
+#define FR_FLOAT_TYPES FR_TYPE_F32: case FR_TYPE_F16: case FR_TYPE_BF16
+#define FR_B32_TYPES                                                                               \
+    FR_TYPE_Q4_0: case FR_TYPE_Q4_1: case FR_TYPE_Q5_0: case FR_TYPE_Q5_1: case FR_TYPE_Q8_0:      \
+    case FR_TYPE_IQ4_NL
+#define FR_K_TYPES                                                                                 \
+    FR_TYPE_Q2_K: case FR_TYPE_Q3_K: case FR_TYPE_Q4_K: case FR_TYPE_Q5_K: case FR_TYPE_Q6_K:      \
+    case FR_TYPE_IQ4_XS
+// clang-format on
+
 typedef struct fr_qtype {
     fr_type type;
     const char *name; // lower case, as in "q4_k"

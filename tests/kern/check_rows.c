@@ -2,6 +2,7 @@
 #include "check.h"
 #include "kern/half.h"
 #include "support/bf16.h"
+#include <assert.h>
 #include <string.h>
 
 // Where a block keeps its f16 (-1: none) and its scale bytes.
@@ -25,9 +26,16 @@ static fields fields_of(fr_type type) {
         return (fields){208, -1, 192, 16};
     case FR_TYPE_IQ4_XS:
         return (fields){0, -1, 2, 6};
-    default:
+    case FR_TYPE_Q4_0:
+    case FR_TYPE_Q5_0:
+    case FR_TYPE_Q8_0:
+    case FR_TYPE_IQ4_NL:
         return (fields){0, -1, 0, 0};
+    case FR_FLOAT_TYPES:
+        break;
     }
+    assert(!"a quantized type");
+    return (fields){0};
 }
 
 static void put_half(check *c, uint8_t *p, int mode) {

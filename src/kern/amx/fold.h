@@ -30,9 +30,15 @@ FR_INLINE int fr_fold_shift(const fr_type type) {
     case FR_TYPE_Q2_K:
     case FR_TYPE_Q3_K:
         return 0;
-    default:
+    case FR_TYPE_Q6_K:
+    case FR_TYPE_IQ4_XS:
         return 8;
+    case FR_FLOAT_TYPES:
+    case FR_B32_TYPES:
+        break;
     }
+    assert(!"a K type");
+    return 0;
 }
 
 // Q4_K Q5_K Q2_K; w: codes, f: their scale in every i16.

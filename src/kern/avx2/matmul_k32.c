@@ -42,9 +42,15 @@ FR_INLINE int block_bytes_of(fr_type t) {
         return 384;
     case FR_TYPE_Q8_0:
         return 512;
-    default:
+    case FR_TYPE_Q4_0:
+    case FR_TYPE_IQ4_NL:
         return 256;
+    case FR_FLOAT_TYPES:
+    case FR_K_TYPES:
+        break;
     }
+    assert(!"a type with blocks of 32");
+    return 0;
 }
 
 FR_INLINE int lines_of(fr_type t) { // of a block and, where it lies in front of the panel, its d

@@ -15,6 +15,7 @@
 #include "kern/avx2/avx2.h"
 #include "kern/repack.h"
 #include "kern/tile.h"
+#include <assert.h>
 #include <immintrin.h>
 
 // Where a tile has its codes from.
@@ -119,9 +120,18 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
     case FR_TYPE_IQ4_NL:
     case FR_TYPE_IQ4_XS:
         return 1;
-    default:
-        return 4; // five bits; or sub-blocks of 16 k (Q6_K: see matmul_k256.c)
+    case FR_TYPE_Q5_0: // five bits
+    case FR_TYPE_Q5_1:
+    case FR_TYPE_Q5_K:
+    case FR_TYPE_Q2_K: // sub-blocks of 16 k
+    case FR_TYPE_Q3_K:
+    case FR_TYPE_Q6_K: // see matmul_k256.c
+        return 4;
+    case FR_FLOAT_TYPES:
+        break;
     }
+    assert(!"a quantized type");
+    return 0;
 }
 
 // Up to this many columns every tile unpacks the codes for itself. With more, the first tile
@@ -136,9 +146,21 @@ FR_INLINE int direct_max(fr_type t) {
         return 4;
     case FR_TYPE_IQ4_XS:
         return 3;
-    default:
+    case FR_TYPE_Q4_0:
+    case FR_TYPE_Q4_1:
+    case FR_TYPE_Q5_0:
+    case FR_TYPE_Q5_1:
+    case FR_TYPE_Q2_K:
+    case FR_TYPE_Q3_K:
+    case FR_TYPE_Q4_K:
+    case FR_TYPE_Q5_K:
+    case FR_TYPE_Q6_K:
         return TILE;
+    case FR_FLOAT_TYPES:
+        break;
     }
+    assert(!"a quantized type");
+    return 0;
 }
 
 // Most columns of a tile whose codes lie unpacked.

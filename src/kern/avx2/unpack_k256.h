@@ -40,9 +40,14 @@ FR_INLINE int block_bytes_of(fr_type t) {
         return 2816;
     case FR_TYPE_Q6_K:
         return 3328;
-    default:
-        return 2176; // IQ4_XS
+    case FR_TYPE_IQ4_XS:
+        return 2176;
+    case FR_FLOAT_TYPES:
+    case FR_B32_TYPES:
+        break;
     }
+    assert(!"a K type");
+    return 0;
 }
 
 FR_INLINE int lines_of(fr_type t) { // of 32 k
@@ -57,9 +62,16 @@ FR_INLINE int codes_at(fr_type t) { // where codes begin in a block
         return 768;
     case FR_TYPE_IQ4_XS:
         return 128;
-    default:
+    case FR_TYPE_Q3_K:
+    case FR_TYPE_Q4_K:
+    case FR_TYPE_Q6_K:
         return 256;
+    case FR_FLOAT_TYPES:
+    case FR_B32_TYPES:
+        break;
     }
+    assert(!"a K type");
+    return 0;
 }
 
 FR_INLINE int bits_at(fr_type t) { // where the bits above them begin: 64 bytes a part
@@ -86,11 +98,16 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits,
     }
     case FR_TYPE_Q6_K:
         return q6_codes(codes + 192 * (g / 4), g % 4);
-    default: { // IQ4_XS
+    case FR_TYPE_IQ4_XS: {
         const __m256i v = load(codes + 64 * (g % 4));
         return iq4_values(g < 4 ? low_nibble(v) : high_nibble(v));
     }
+    case FR_FLOAT_TYPES:
+    case FR_B32_TYPES:
+        break;
     }
+    assert(!"a K type");
+    return _mm256_setzero_si256();
 }
 
 // ---------------------------------------------------------------- scales

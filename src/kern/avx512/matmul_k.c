@@ -64,9 +64,10 @@ FR_INLINE __m512i add_scaled(const fr_type type, __m512i is, __m512i acc, __m512
     case FR_K_FLOAT:
         return _mm512_castps_si512(_mm512_fmadd_ps(_mm512_cvtepi32_ps(acc), _mm512_castsi512_ps(sc),
                                                    _mm512_castsi512_ps(is)));
-    default:
-        return _mm512_add_epi32(is, _mm512_mullo_epi32(acc, sc));
+    case FR_K_INT32:
+        break;
     }
+    return _mm512_add_epi32(is, _mm512_mullo_epi32(acc, sc));
 }
 
 // ------------------------------------------------------------------ tiles

@@ -10,6 +10,7 @@
 #include "kern/avx512/isa.h"
 #include "kern/layout.h"
 #include "kern/repack.h"
+#include <assert.h>
 
 typedef struct fr_k_scales { // of one superblock of a panel; lane = row
     __m512i sc[16];          // i32, one a sub-block (8 or 16 in use)
@@ -76,10 +77,15 @@ FR_INLINE __m512i fr_k_codes(const fr_type type, const uint8_t *lo, const uint8_
                          fr_shift(fr_vec(hi + 64 * (g / 8)), g % 8 - 4), _mm512_set1_epi8(16));
     case FR_TYPE_Q6_K:
         return fr_q6_codes(lo + 192 * (g / 4), g % 4);
-    default: // IQ4_XS
+    case FR_TYPE_IQ4_XS:
         return _mm512_shuffle_epi8(fr_iq4_u8(),
                                    fr_nibbles(lo + 256 * (g / 8) + 64 * (g % 4), g % 8 / 4));
+    case FR_FLOAT_TYPES:
+    case FR_B32_TYPES:
+        break;
     }
+    assert(!"a K type");
+    return _mm512_setzero_si512();
 }
 
 // The u8 codes of k-group g (0..7) of a block of 32.

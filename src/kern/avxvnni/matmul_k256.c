@@ -39,11 +39,16 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi
     }
     case FR_TYPE_Q6_K:
         return q6_codes(lo + 192 * (g / 4), g % 4);
-    default: { // IQ4_XS
+    case FR_TYPE_IQ4_XS: {
         const __m256i v = load(lo + 256 * (g / 8) + 64 * (g % 4));
         return iq4_u8(g % 8 < 4 ? low_nibble(v) : high_nibble(v));
     }
+    case FR_FLOAT_TYPES:
+    case FR_B32_TYPES:
+        break;
     }
+    assert(!"a K type");
+    return _mm256_setzero_si256();
 }
 
 FR_INLINE int bytes_of_64(const fr_type t) {

@@ -16,9 +16,11 @@ const fr_kern *fr_kern_of(fr_isa isa) {
         return &fr_kern_avx512;
     case FR_ISA_AMX:
         return &fr_kern_amx;
-    default:
-        return NULL;
+    case FR_ISA_AVX2:
+    case FR_ISA_COUNT:
+        break;
     }
+    return NULL;
 }
 
 bool fr_isa_available(fr_isa isa) {

@@ -38,10 +38,23 @@ seq *fr_jinja_iterate(run *r, value v) {
         for (size_t i = 0; i < as_dict(v)->n && fr_jinja_work(r, 0); i++)
             fr_jinja_add(r, out, as_dict(v)->entry[i].key);
         return r->status ? NULL : out;
-    default:
-        fr_jinja_fail(r, "%s cannot be iterated over", fr_jinja_kind_name(v));
-        return NULL;
+    case J_MISSING:
+    case J_NONE:
+    case J_BOOL:
+    case J_INT:
+    case J_BIG:
+    case J_FLOAT:
+    case J_NAMESPACE:
+    case J_FUNCTION:
+    case J_METHOD:
+    case J_MACRO:
+    case J_LOOP:
+    case J_CYCLER:
+    case J_JOINER:
+        break;
     }
+    fr_jinja_fail(r, "%s cannot be iterated over", fr_jinja_kind_name(v));
+    return NULL;
 }
 
 static value undefined_named(const str *name) {

@@ -156,7 +156,18 @@ value fr_jinja_call(run *r, value callee, const args *a) {
     case J_UNDEFINED:
         return fr_jinja_fail(r, "'%.*s' is undefined, so it cannot be called",
                              name ? (int)name->n : 1, name ? name->data : "?");
-    default:
-        return fr_jinja_fail(r, "%s cannot be called", fr_jinja_kind_name(callee));
+    case J_MISSING:
+    case J_NONE:
+    case J_BOOL:
+    case J_INT:
+    case J_BIG:
+    case J_FLOAT:
+    case J_STR:
+    case J_SEQ:
+    case J_DICT:
+    case J_NAMESPACE:
+    case J_CYCLER:
+        break;
     }
+    return fr_jinja_fail(r, "%s cannot be called", fr_jinja_kind_name(callee));
 }

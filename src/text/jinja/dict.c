@@ -64,9 +64,20 @@ static bool equal(value a, value b, int depth, uint64_t *left) {
         return same_seq(as_seq(a), as_seq(b), depth, left);
     case J_DICT:
         return same_dict(as_dict(a), as_dict(b), depth, left);
-    default:
-        return a.as.ref == b.as.ref;
+    case J_MISSING:
+    case J_BOOL:
+    case J_INT:
+    case J_FLOAT:
+    case J_NAMESPACE:
+    case J_FUNCTION:
+    case J_METHOD:
+    case J_MACRO:
+    case J_LOOP:
+    case J_CYCLER:
+    case J_JOINER:
+        break;
     }
+    return a.as.ref == b.as.ref;
 }
 
 bool fr_jinja_equal(value a, value b, uint64_t *left) {

@@ -161,9 +161,11 @@ static value eval_inner(run *r, const node *n) {
     case N_COND:
         if (fr_jinja_truth(fr_jinja_eval(r, n->b))) return fr_jinja_eval(r, n->a);
         return n->c ? fr_jinja_eval(r, n->c) : UNDEFINED;
-    default:
-        return UNDEFINED;
+    case NODES_STATEMENTS:
+    case NODES_PARTS:
+        break;
     }
+    return UNDEFINED;
 }
 
 value fr_jinja_eval(run *r, const node *n) {

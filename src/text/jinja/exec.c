@@ -197,8 +197,12 @@ static void exec_one(run *r, const node *n) {
     case N_CONTINUE:
         r->flow = FLOW_CONTINUE;
         break;
-    default:
+    case N_REFUSE:
         fr_jinja_fail(r, "%.*s", (int)n->name->n, n->name->data);
+        break;
+    case NODES_EXPRESSIONS:
+    case NODES_PARTS:
+        break;
     }
 }
 

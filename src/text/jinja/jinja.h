@@ -25,8 +25,28 @@ enum {
 typedef struct fr_jinja fr_jinja;
 typedef struct fr_jinja_values fr_jinja_values;
 
+typedef enum fr_jinja_kind { // its values are for text/jinja/ alone
+    J_MISSING,               // no value at all: an argument that was not given
+    J_UNDEFINED,
+    J_NONE,
+    J_BOOL,
+    J_INT,
+    J_BIG, // an integer beyond 64 bits: a str of its digits
+    J_FLOAT,
+    J_STR,
+    J_SEQ,
+    J_DICT,
+    J_NAMESPACE, // a dict behind it
+    J_FUNCTION,  // struct fr_jinja_function
+    J_METHOD,    // struct method
+    J_MACRO,     // struct macro
+    J_LOOP,      // struct loop
+    J_CYCLER,
+    J_JOINER,
+} fr_jinja_kind;
+
 typedef struct fr_jinja_value { // a plain value; what it refers to lives as long as its builder
-    uint8_t kind;
+    fr_jinja_kind kind;
     union {
         int64_t whole;
         double real;

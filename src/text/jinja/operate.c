@@ -26,9 +26,16 @@ bool fr_jinja_truth(value v) {
         return as_dict(v)->n != 0;
     case J_LOOP:
         return ((const loop *)v.as.ref)->n != 0;
-    default:
-        return true;
+    case J_BIG:
+    case J_NAMESPACE:
+    case J_FUNCTION:
+    case J_METHOD:
+    case J_MACRO:
+    case J_CYCLER:
+    case J_JOINER:
+        break;
     }
+    return true;
 }
 
 // ---- comparison
@@ -109,9 +116,16 @@ bool fr_jinja_compares(run *r, op o, value a, value b) {
         return contains(r, b, a);
     case OP_NOT_IN:
         return !contains(r, b, a);
-    default:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
         return order(r, o, a, b);
+    case OPS_ARITHMETIC:
+    case OPS_OTHER:
+        break;
     }
+    return false;
 }
 
 bool fr_jinja_less(run *r, value a, value b) {
@@ -263,8 +277,11 @@ static value whole_numbers(run *r, op o, int64_t a, int64_t b) {
         out = b == -1 ? 0 : a % b;
         if (out && (out < 0) != (b < 0)) out += b;
         break;
-    default:
+    case OP_POW:
         return power(r, a, b);
+    case OPS_COMPARING:
+    case OPS_OTHER:
+        break;
     }
     return over ? overflow(r) : make_int(out);
 }
@@ -286,11 +303,16 @@ static value floats(run *r, op o, double a, double b) {
         m = pow(a, b);
         if (isfinite(m) || !isfinite(a) || !isfinite(b)) return make_float(m);
         return fr_jinja_fail(r, "'**' has no result of floats");
-    default:
+    case OP_FLOORDIV:
+    case OP_MOD:
         m = fmod(a, b);
         if (m != 0 && (m < 0) != (b < 0)) m += b;
         return make_float(o == OP_MOD ? m : floor((a - m) / b + 0.5));
+    case OPS_COMPARING:
+    case OPS_OTHER:
+        break;
     }
+    return UNDEFINED;
 }
 
 value fr_jinja_binary(run *r, op o, value a, value b) {

@@ -137,7 +137,14 @@ static void put_other(writer *t, value v, bool repr) {
         put_dict(t, as_dict(v));
         put_sign(t, ">");
         break;
-    default:
+    case J_MISSING:
+    case J_STR:
+    case J_FUNCTION:
+    case J_METHOD:
+    case J_MACRO:
+    case J_LOOP:
+    case J_CYCLER:
+    case J_JOINER:
         put_sign(t, "<");
         put_sign(t, fr_jinja_kind_name(v));
         put_sign(t, ">");

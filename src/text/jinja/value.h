@@ -9,26 +9,7 @@
 #include <string.h>
 
 typedef fr_jinja_value value;
-
-typedef enum value_kind {
-    J_MISSING, // no value at all: an argument that was not given
-    J_UNDEFINED,
-    J_NONE,
-    J_BOOL,
-    J_INT,
-    J_BIG, // an integer beyond 64 bits: a str of its digits
-    J_FLOAT,
-    J_STR,
-    J_SEQ,
-    J_DICT,
-    J_NAMESPACE, // a dict behind it
-    J_FUNCTION,  // struct fr_jinja_function
-    J_METHOD,    // struct method
-    J_MACRO,     // struct macro
-    J_LOOP,      // struct loop
-    J_CYCLER,
-    J_JOINER,
-} value_kind;
+typedef fr_jinja_kind value_kind;
 
 // ---- memory
 
@@ -152,7 +133,7 @@ static inline value make_float(double x) {
     return (value){.kind = J_FLOAT, .as.real = x};
 }
 static inline value make_ref(value_kind k, const void *ref) {
-    return (value){.kind = (uint8_t)k, .as.ref = (void *)(uintptr_t)ref};
+    return (value){.kind = k, .as.ref = (void *)(uintptr_t)ref};
 }
 #define NONE_VALUE ((value){.kind = J_NONE})
 #define UNDEFINED  ((value){.kind = J_UNDEFINED})

@@ -15,7 +15,18 @@ BUILTIN(length) {
     case J_SEQ:
         if (as_seq(self)->kind != SEQ_ONCE) return make_int((int64_t)as_seq(self)->n);
         break;
-    default:
+    case J_MISSING:
+    case J_NONE:
+    case J_BOOL:
+    case J_INT:
+    case J_BIG:
+    case J_FLOAT:
+    case J_NAMESPACE:
+    case J_FUNCTION:
+    case J_METHOD:
+    case J_MACRO:
+    case J_CYCLER:
+    case J_JOINER:
         break;
     }
     return fr_jinja_fail(r, "%s has no length", fr_jinja_kind_name(self));

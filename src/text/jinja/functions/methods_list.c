@@ -228,7 +228,19 @@ const function *fr_jinja_method_named(value self, const str *name) {
         return in_table(fr_jinja_loop_methods, name);
     case J_CYCLER:
         return in_table(fr_jinja_cycler_methods, name);
-    default:
-        return NULL;
+    case J_MISSING:
+    case J_UNDEFINED:
+    case J_NONE:
+    case J_BOOL:
+    case J_INT:
+    case J_BIG:
+    case J_FLOAT:
+    case J_NAMESPACE:
+    case J_FUNCTION:
+    case J_METHOD:
+    case J_MACRO:
+    case J_JOINER:
+        break;
     }
+    return NULL;
 }

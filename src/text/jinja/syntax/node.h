@@ -47,6 +47,19 @@ typedef enum op {
     OP_RBRACE,
 } op;
 
+// Groups of all values, for a switch that serves one of them and has no `default`: `case OPS_ARITHMETIC:`.
+// A new value has to be written into its group, and then does not compile where a switch lacks it.
+// clang-format off
+#define OPS_ARITHMETIC                                                                             \
+    OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_FLOORDIV: case OP_MOD: case OP_POW
+#define OPS_COMPARING                                                                              \
+    OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_GT: case OP_GE: case OP_IN: case OP_NOT_IN
+#define OPS_OTHER                                                                                  \
+    OP_NONE: case OP_TILDE: case OP_ASSIGN: case OP_DOT: case OP_COLON: case OP_COMMA:             \
+    case OP_PIPE: case OP_SEMICOLON: case OP_LPAREN: case OP_RPAREN: case OP_LBRACKET:             \
+    case OP_RBRACKET: case OP_LBRACE: case OP_RBRACE
+// clang-format on
+
 typedef struct token {
     token_kind kind;
     op op;
@@ -100,9 +113,23 @@ typedef enum node_kind {
     N_PARAM,   // name, a: default or NULL
 } node_kind;
 
+// Groups of all values, as those of op.
+// clang-format off
+#define NODES_STATEMENTS                                                                           \
+    N_DATA: case N_OUTPUT: case N_IF: case N_FOR: case N_SET: case N_SET_BLOCK: case N_MACRO:      \
+    case N_CALL_BLOCK: case N_FILTER_BLOCK: case N_WITH: case N_BLOCK: case N_BREAK:               \
+    case N_CONTINUE: case N_REFUSE
+#define NODES_EXPRESSIONS                                                                          \
+    N_CONST: case N_NAME: case N_LIST: case N_TUPLE: case N_DICT: case N_ATTR: case N_ITEM:        \
+    case N_SLICE: case N_CALL: case N_FILTER: case N_TEST: case N_INPUT: case N_NOT: case N_AND:   \
+    case N_OR: case N_NEG: case N_POS: case N_BINARY: case N_CONCAT: case N_COMPARE: case N_COND
+#define NODES_PARTS N_NS_REF: case N_PAIR: case N_KEYWORD: case N_OPERAND: case N_PARAM
+// clang-format on
+
 typedef struct node node;
 struct node {
-    uint8_t kind, op;
+    node_kind kind : 8;
+    op op : 8;
     bool flag;
     uint8_t uses; // N_MACRO, N_CALL_BLOCK: bits of USES_…
     int line;

@@ -4,7 +4,7 @@
 
 static node *binary(parser *p, op o, node *a, node *b, int line) {
     node *n = fr_jinja_new_node(p, N_BINARY, line);
-    if (n) n->op = (uint8_t)o, n->a = a, n->b = b;
+    if (n) n->op = o, n->a = a, n->b = b;
     return n;
 }
 
@@ -94,7 +94,7 @@ static node *parse_compare(parser *p) {
         }
         node *operand = fr_jinja_new_node(p, N_OPERAND, line);
         if (!operand) return NULL;
-        operand->op = (uint8_t)o;
+        operand->op = o;
         operand->a = parse_sum(p);
         *last = operand;
         last = &operand->next;

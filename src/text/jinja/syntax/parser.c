@@ -27,7 +27,7 @@ node *fr_jinja_parse_no_memory(parser *p) {
 node *fr_jinja_new_node(parser *p, node_kind kind, int line) {
     node *n = p->status ? NULL : fr_jinja_take(&p->to->mem, sizeof *n);
     if (!n) return fr_jinja_parse_no_memory(p);
-    n->kind = (uint8_t)kind;
+    n->kind = kind;
     n->line = line;
     return n;
 }

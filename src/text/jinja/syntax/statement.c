@@ -43,9 +43,15 @@ static node *parse_piece(parser *p, const char *const *ends, bool *ended) {
         n = parse_statement(p);
         expect_block_end(p);
         return n;
-    default:
-        return fr_jinja_parse_failed(p, p->at->line, "expected text or a tag");
+    case T_END:
+    case T_VARIABLE_END:
+    case T_BLOCK_END:
+    case T_NAME:
+    case T_CONSTANT:
+    case T_OPERATOR:
+        break;
     }
+    return fr_jinja_parse_failed(p, p->at->line, "expected text or a tag");
 }
 
 // Up to one of the tags `ends` (NULL: the template's end), which p->at then names.

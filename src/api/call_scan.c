@@ -12,7 +12,7 @@
 
 enum { MOST_NAME = 256, MOST_WORD = 512 };
 
-enum {    // places
+typedef enum place {
     OPEN, // between objects, or before the first
     OBJECT,
     DOUBLED, // before the second brace at its end
@@ -31,7 +31,7 @@ enum {    // places
     ESCAPED,
     NESTED,
     AFTER_VALUE,
-};
+} place;
 
 enum { OTHER, ITS_NAME, ITS_ARGUMENTS, ITS_PARAMETERS }; // members of a call's object
 
@@ -85,8 +85,8 @@ static bool is_tools_name(fr_call_scan *s, const char *json, size_t n) {
 
 // ---------------------------------------------------------------- steps
 
-static fr_call_verdict go(fr_call_scan *s, int place) {
-    s->place = (uint8_t)place;
+static fr_call_verdict go(fr_call_scan *s, place next) {
+    s->place = (uint8_t)next;
     return FR_CALL_MAYBE;
 }
 
@@ -275,9 +275,10 @@ static fr_call_verdict at_null(fr_call_scan *s, const char *text) {
         return FR_CALL_MAYBE;
     case FR_BEGINS:
         return s->form == FR_API_HARMONY ? go(s, OPEN) : whole(s, 0, 0);
-    default:
-        return FR_CALL_NOT;
+    case FR_BEGINS_NOT:
+        break;
     }
+    return FR_CALL_NOT;
 }
 
 static fr_call_verdict in_arguments(fr_call_scan *s, char c) {
@@ -286,9 +287,13 @@ static fr_call_verdict in_arguments(fr_call_scan *s, char c) {
         return FR_CALL_NOT;
     case FR_WALKED_ALL:
         return s->form == FR_API_HARMONY ? go(s, OPEN) : whole(s, 0, 0);
-    default:
-        return FR_CALL_MAYBE;
+    case FR_WALKED:
+    case FR_WALKED_KEY:
+    case FR_WALKED_BEGIN:
+    case FR_WALKED_TEXT:
+        break;
     }
+    return FR_CALL_MAYBE;
 }
 
 // ---------------------------------------------------------------- Python
@@ -372,9 +377,13 @@ static fr_call_verdict in_nested(fr_call_scan *s, char c) {
         return FR_CALL_NOT;
     case FR_WALKED_ALL:
         return go(s, AFTER_VALUE);
-    default:
-        return FR_CALL_MAYBE;
+    case FR_WALKED:
+    case FR_WALKED_KEY:
+    case FR_WALKED_BEGIN:
+    case FR_WALKED_TEXT:
+        break;
     }
+    return FR_CALL_MAYBE;
 }
 
 static fr_call_verdict after_value(fr_call_scan *s, const char *text, char c) {
@@ -386,7 +395,7 @@ static fr_call_verdict after_value(fr_call_scan *s, const char *text, char c) {
 
 static fr_call_verdict step(fr_call_scan *s, const char *text) {
     const char c = text[s->at++];
-    switch (s->place) {
+    switch ((place)s->place) {
     case OPEN:
         return at_open(s, text, c);
     case OBJECT:
@@ -421,9 +430,10 @@ static fr_call_verdict step(fr_call_scan *s, const char *text) {
         return go(s, QUOTED);
     case NESTED:
         return in_nested(s, c);
-    default:
+    case AFTER_VALUE:
         return after_value(s, text, c);
     }
+    return FR_CALL_NOT;
 }
 
 fr_call_verdict fr_call_scan_read(fr_call_scan *s, const char *text, size_t n, bool last) {

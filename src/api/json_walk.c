@@ -3,7 +3,7 @@
 #include "api/marks.h"
 #include <string.h>
 
-enum {
+typedef enum state {
     BEGIN, // of the whole
     VALUE,
     FIRST_ITEM, // or the list's end
@@ -23,7 +23,7 @@ enum {
     EXPONENT,
     SIGN,
     POWER,
-};
+} state;
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -33,8 +33,8 @@ static bool is_hex(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static fr_walked go(fr_json_walk *w, int state) {
-    w->state = (uint8_t)state;
+static fr_walked go(fr_json_walk *w, state next) {
+    w->state = (uint8_t)next;
     return FR_WALKED;
 }
 
@@ -104,69 +104,40 @@ static fr_walked in_escape(fr_json_walk *w, char c) {
     return c && strchr("\"\\/bfnrt", c) ? go(w, STRING) : FR_WALKED_WRONG;
 }
 
-// `more`: the state that the byte leads to within the number; -1: none. A number that may end here does
-// so before any other byte.
-static fr_walked in_number(fr_json_walk *w, char c) {
-    const bool e = c == 'e' || c == 'E';
-    int more = -1;
-    switch (w->state) {
-    case MINUS:
-        more = c == '0' ? ZERO : is_digit(c) ? DIGITS : -1;
-        return more < 0 ? FR_WALKED_WRONG : go(w, more);
-    case POINT:
-        return is_digit(c) ? go(w, FRACTION) : FR_WALKED_WRONG;
-    case EXPONENT:
-        if (c == '+' || c == '-') return go(w, SIGN);
-        return is_digit(c) ? go(w, POWER) : FR_WALKED_WRONG;
-    case SIGN:
-        return is_digit(c) ? go(w, POWER) : FR_WALKED_WRONG;
-    case ZERO:
-    case DIGITS:
-        more = c == '.' ? POINT : e ? EXPONENT : is_digit(c) && w->state == DIGITS ? DIGITS : -1;
-        break;
-    case FRACTION:
-        more = e ? EXPONENT : is_digit(c) ? FRACTION : -1;
-        break;
-    default: // POWER
-        more = is_digit(c) ? POWER : -1;
-    }
-    return more < 0 ? after_value(w, c) : go(w, more);
-}
-
-// Where a value or a key is expected.
-static fr_walked in_between(fr_json_walk *w, char c) {
-    if (fr_is_blank(c)) return w->state == BEGIN ? FR_WALKED_WRONG : FR_WALKED;
-    switch (w->state) {
-    case BEGIN:
-        return c == '{' || c == '[' ? open_level(w, c == '[') : FR_WALKED_WRONG;
-    case FIRST_ITEM:
-        if (c == ']') return close_level(w);
-        return begin_value(w, c);
-    case VALUE:
-        return begin_value(w, c);
-    case COLON:
-        return c == ':' ? go(w, VALUE) : FR_WALKED_WRONG;
-    case FIRST_KEY:
-        if (c == '}') return close_level(w);
-        break;
-    default: // KEY
-        break;
-    }
+static fr_walked key_or_wrong(fr_json_walk *w, char c) {
+    if (fr_is_blank(c)) return FR_WALKED;
     if (c != '"') return FR_WALKED_WRONG;
     open_string(w, true);
     return FR_WALKED;
 }
 
+// `more`: the state that the byte leads to within the number; -1: none. A number that may end here
+// does so before any other byte.
+static fr_walked number_or_wrong(fr_json_walk *w, int more) {
+    return more < 0 ? FR_WALKED_WRONG : go(w, (state)more);
+}
+static fr_walked number_or_end(fr_json_walk *w, char c, int more) {
+    return more < 0 ? after_value(w, c) : go(w, (state)more);
+}
+
 fr_walked fr_json_walk_step(fr_json_walk *w, char c) {
+    const bool digit = is_digit(c), e = c == 'e' || c == 'E';
     w->at++;
-    switch (w->state) {
+    switch ((state)w->state) {
     case BEGIN:
+        return c == '{' || c == '[' ? open_level(w, c == '[') : FR_WALKED_WRONG;
     case VALUE:
+        return fr_is_blank(c) ? FR_WALKED : begin_value(w, c);
     case FIRST_ITEM:
+        if (c == ']') return close_level(w);
+        return fr_is_blank(c) ? FR_WALKED : begin_value(w, c);
     case FIRST_KEY:
+        return c == '}' ? close_level(w) : key_or_wrong(w, c);
     case KEY:
+        return key_or_wrong(w, c);
     case COLON:
-        return in_between(w, c);
+        if (c == ':') return go(w, VALUE);
+        return fr_is_blank(c) ? FR_WALKED : FR_WALKED_WRONG;
     case AFTER:
         return after_value(w, c);
     case STRING:
@@ -179,7 +150,22 @@ fr_walked fr_json_walk_step(fr_json_walk *w, char c) {
     case WORD:
         if (c != *w->word++) return FR_WALKED_WRONG;
         return *w->word ? FR_WALKED : go(w, AFTER);
-    default:
-        return in_number(w, c);
+    case MINUS:
+        return number_or_wrong(w, c == '0' ? ZERO : digit ? DIGITS : -1);
+    case ZERO:
+        return number_or_end(w, c, c == '.' ? POINT : e ? EXPONENT : -1);
+    case DIGITS:
+        return number_or_end(w, c, c == '.' ? POINT : e ? EXPONENT : digit ? DIGITS : -1);
+    case POINT:
+        return number_or_wrong(w, digit ? FRACTION : -1);
+    case FRACTION:
+        return number_or_end(w, c, e ? EXPONENT : digit ? FRACTION : -1);
+    case EXPONENT:
+        return number_or_wrong(w, c == '+' || c == '-' ? SIGN : digit ? POWER : -1);
+    case SIGN:
+        return number_or_wrong(w, digit ? POWER : -1);
+    case POWER:
+        return number_or_end(w, c, digit ? POWER : -1);
     }
+    return FR_WALKED_WRONG;
 }

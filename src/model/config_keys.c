@@ -46,9 +46,17 @@ static double number_at(const fr_gguf_kv *kv, uint64_t i) {
     case FR_GGUF_F32:
     case FR_GGUF_F64:
         return fr_gguf_item_f64(kv, i);
-    default:
-        return (double)fr_gguf_item_i64(kv, i);
+    case FR_GGUF_U8:
+    case FR_GGUF_I8:
+    case FR_GGUF_U16:
+    case FR_GGUF_I16:
+    case FR_GGUF_U32:
+    case FR_GGUF_I32:
+    case FR_GGUF_U64:
+    case FR_GGUF_I64:
+        break;
     }
+    return (double)fr_gguf_item_i64(kv, i);
 }
 
 static bool near(double found, double value) {

@@ -69,9 +69,12 @@ static kind kind_of(const fr_error *err) {
     case FR_ENOMEM:
     case FR_EINTR:
         return (kind){503, "unavailable_error"};
-    default:
-        return (kind){500, "server_error"};
+    case FR_OK:
+    case FR_EIO:
+    case FR_EDATA:
+        break;
     }
+    return (kind){500, "server_error"};
 }
 
 // In Anthropic's words, by which clients know that a conversation has to become shorter.

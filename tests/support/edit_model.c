@@ -1,5 +1,6 @@
 #include "support/edit_model.h"
 #include "base/alloc.h"
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,8 +31,17 @@ static void add_value(fr_gguf_writer *w, const fr_edit *e) {
     case FR_GGUF_BOOL:
         fr_gguf_writer_bool(w, e->key, e->value.u);
         break;
-    default:
+    case FR_GGUF_STR:
         fr_gguf_writer_str(w, e->key, e->value.s);
+        break;
+    case FR_GGUF_U8:
+    case FR_GGUF_I8:
+    case FR_GGUF_U16:
+    case FR_GGUF_I16:
+    case FR_GGUF_ARRAY:
+    case FR_GGUF_I64:
+    case FR_GGUF_F64:
+        assert(!"a type that edits have");
     }
 }
 

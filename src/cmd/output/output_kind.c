@@ -53,9 +53,12 @@ static bool is_kind(const fr_map *m, const char *path, fr_output_kind kind) {
                holds(m, "\"tree_sizes\":", m->bytes);
     case FR_OUTPUT_MANUAL:
         return begins(m, ".TH FORERUN", 11);
-    default:
-        return false;
+    case FR_OUTPUT_ANSWERS:
+    case FR_OUTPUT_SHARDS:
+    case FR_OUTPUT_REPLAY:
+        break;
     }
+    return false;
 }
 
 static fr_status check_answers(const char *path, fr_error *err) {

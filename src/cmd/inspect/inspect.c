@@ -29,9 +29,17 @@ static json_t *item_json(const fr_gguf_kv *kv, uint64_t i) {
         if (fr_gguf_item_u64(kv, i) > INT64_MAX) // more than the library's integers hold
             return json_sprintf("%" PRIu64, fr_gguf_item_u64(kv, i));
         return json_integer(fr_gguf_item_i64(kv, i));
-    default:
-        return json_integer(fr_gguf_item_i64(kv, i));
+    case FR_GGUF_U8:
+    case FR_GGUF_I8:
+    case FR_GGUF_U16:
+    case FR_GGUF_I16:
+    case FR_GGUF_U32:
+    case FR_GGUF_I32:
+    case FR_GGUF_I64:
+    case FR_GGUF_ARRAY: // of arrays: the format has none
+        break;
     }
+    return json_integer(fr_gguf_item_i64(kv, i));
 }
 
 // Vocabularies have hundreds of thousands of items: of a long list only the beginning is given.

@@ -24,7 +24,21 @@ typedef struct word { // KEY=VALUE
     bool hidden; // of hidden-state alone
     bool eagle;  // of eagle alone
 } word;
-enum { FFN, DEPTH, FEATURE, INIT, RISE, TAPS, RANK, GATE, INJECT, PURE, ZTAIL, FEED, N_WORDS };
+typedef enum which {
+    FFN,
+    DEPTH,
+    FEATURE,
+    INIT,
+    RISE,
+    TAPS,
+    RANK,
+    GATE,
+    INJECT,
+    PURE,
+    ZTAIL,
+    FEED
+} which;
+enum { N_WORDS = FEED + 1 };
 static const word words_known[N_WORDS] = {
     [FFN] = {"ffn", "a multiple of 32, 32 to 65536", false, false},
     [DEPTH] = {"depth", "1 to 8", false, false},
@@ -53,9 +67,9 @@ static bool read_taps(fr_unrolled_options *o, const char *text, const char *key)
            ascends(o->taps, o->n_taps);
 }
 
-static bool set_word(fr_unrolled_options *o, int which, const char *text, bool *inject) {
-    const char *key = words_known[which].key;
-    switch (which) {
+static bool set_word(fr_unrolled_options *o, which key_of, const char *text, bool *inject) {
+    const char *key = words_known[key_of].key;
+    switch (key_of) {
     case FFN:
         return fr_setting_int(text, key, 32, 1 << 16, &o->ffn) && o->ffn % 32 == 0;
     case DEPTH:
@@ -78,9 +92,10 @@ static bool set_word(fr_unrolled_options *o, int which, const char *text, bool *
         return fr_setting_switch(text, key, &o->pure);
     case ZTAIL:
         return fr_setting_float(text, key, 0, 100, &o->ztail);
-    default:
+    case FEED:
         return fr_setting_float(text, key, 0, 1, &o->feed);
     }
+    return false;
 }
 
 static fr_status read_word(fr_unrolled_options *o, const char *text, bool *inject, fr_error *err) {
@@ -90,7 +105,7 @@ static fr_status read_word(fr_unrolled_options *o, const char *text, bool *injec
         const word *w = &words_known[i];
         if (strlen(w->key) != n || strncmp(text, w->key, n)) continue;
         if (o->kind == FR_UNROLLED_HIDDEN_STATE ? w->eagle : w->hidden) continue;
-        if (set_word(o, i, text, inject)) return FR_OK;
+        if (set_word(o, (which)i, text, inject)) return FR_OK;
         return fr_fail(err, FR_EARG, "--set %.64s: expected %s=VALUE, %s", text, w->key,
                        w->expects);
     }

@@ -8,9 +8,7 @@ cd "$root" || exit 1
 find src lab -name '*.[ch]' | LC_ALL=C sort | xargs awk '
 BEGIN {
     split("base 1 kern 2 gguf 3 tree 4 model 5 text 5 text/jinja 5.1 text/chat 5.2 json 5.5 catalog 5.6 decode/draw 5.9 decode 6 " \
-          "draft/pack 7 draft/shared 7.05 draft/kit 7.1 draft/retrieval 7.2 draft/lookahead 7.2 draft/medusa 7.2 " \
-          "draft/eagle 7.2 draft/hidden_state 7.2 draft/chimera 7.2 draft/attached 7.2 " \
-          "draft/self 7.2 draft/model 7.2 draft 7.3 tune 7.5 engine 8 api 8.5 serve 9 " \
+          "draft/pack 7 draft/shared 7.05 draft/kit 7.1 draft 7.3 tune 7.5 engine 8 api 8.5 serve 9 " \
           "train/math 9 train/data 9.1 train/learner 9.2 train/block 9.3 train/attached 9.3 " \
           "draft/train 9.35 train/method 9.4 train 9.5 " \
           "cmd/lib 10 cmd/plot 10.1 cmd/bench 10.2 cmd/output 10.3 cmd/curve 10.4 " \
@@ -30,6 +28,10 @@ function folder(path,    n, part, two) {
     if (part[1] == "draft" && part[3] == "train") return "draft/train" # the learner of a drafter
     return n > 2 && (part[1] ~ /^(draft|train|cmd|text|lab)$/ || two in level) ? two : part[1]
 }
+# Any other folder of draft is that of drafters.
+function drafter(name) {
+    if (name ~ /^draft\// && !(name in level)) level[name] = 7.2
+}
 function fault(why) {
     printf "%s:%d: %s\n", FILENAME, FNR, why
     bad = 1
@@ -37,6 +39,7 @@ function fault(why) {
 FNR == 1 {
     n_files++
     own = folder(FILENAME)
+    drafter(own)
     if (!(own in level)) fault("folder " own " has no level (tools/check-levels.sh)")
 }
 /^[ \t]*#[ \t]*include[ \t]*"/ {
@@ -44,6 +47,7 @@ FNR == 1 {
     name = quoted[2]
     if (name == "forerun.h" || name !~ "/") next # a bare name lies beside its includer
     to = folder(name)
+    drafter(to)
     if (!(to in level)) fault("includes \"" name "\", which is in no known folder")
     else if (to != own && level[to] + 0 >= level[own] + 0)
         fault(own " (level " level[own] ") must not include " to " (level " level[to] ")")

@@ -1,6 +1,6 @@
 // echo.c — a drafter without training: the last token comes again and again.
 #include "base/alloc.h"
-#include "draft/registry.h"
+#include "draft/shared/config.h"
 
 typedef struct echo {
     fr_drafter base;

@@ -1,7 +1,7 @@
 // unigram.c — a trained drafter: one distribution, whatever the text, and the form of its packs.
 #include "base/alloc.h"
 #include "draft/kit/trained.h"
-#include "draft/registry.h"
+#include "draft/shared/config.h"
 
 // ---------------------------------------------------------------- packs
 

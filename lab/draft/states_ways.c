@@ -43,8 +43,9 @@ static fr_status open_with(fr_drafter **out, const char *first, const char *seco
 // ---------------------------------------------------------------- union
 
 typedef struct states_union {
-    fr_drafter_ops ops; // first: forerun's, but for `go_on` and `close`
+    fr_drafter_ops ops; // first: forerun's, but for `want`, `got` and `close`
     const fr_drafter_ops *own;
+    bool drafted; // a chain, in this step
     fr_tree both, rest;
     fr_state_dist dist[FR_CHAIN_CACHE_DEPTH];
     fr_beam beam;
@@ -70,18 +71,28 @@ static void grow_rest(states_union *u, fr_drafter *d, int left, const fr_tree *t
 static void unite(states_union *u, fr_drafter *d, fr_proposal *p) {
     fr_states *s = fr_hidden_state_states(d);
     const int left = fr_chain_cache_left(fr_chain_cache_before(&s->kept));
-    if (p->waits || !left || fr_tree_is_drawn(&p->tree)) return;
+    if (!left || fr_tree_is_drawn(&p->tree)) return;
     u->both = p->tree;
     grow_rest(u, d, left, &u->both);
     fr_tree_begin(&p->tree, u->both.node[0].id, u->both.max_nodes, u->both.max_depth);
     fr_tree_merge(&p->tree, (const fr_tree *const[]){&u->both, &u->rest}, 2);
 }
 
-// A proposal that has drafted a chain waits: what ends at once is none of ours.
-static void go_on(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+static void got(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     states_union *u = (states_union *)(void *)d->ops; // open_union made it
-    u->own->go_on(d, c, p);
-    unite(u, d, p);
+    u->own->got(d, c, p);
+    u->drafted = true;
+}
+
+// When the proposal is complete. One that took no pass has drafted no chain.
+static fr_draft_want want(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+    states_union *u = (states_union *)(void *)d->ops;
+    const fr_draft_want wanted = u->own->want(d, c, p);
+    if (!wanted.pass && u->drafted) {
+        u->drafted = false;
+        unite(u, d, p);
+    }
+    return wanted;
 }
 
 static void close_union(fr_drafter *d) {
@@ -102,7 +113,8 @@ static fr_status open_union(fr_drafter **out, const char *file, const fr_drafter
     }
     u->own = (*out)->ops;
     u->ops = *u->own;
-    u->ops.go_on = go_on;
+    u->ops.want = want;
+    u->ops.got = got;
     u->ops.close = close_union;
     (*out)->ops = &u->ops;
     (*out)->has_dists = false; // a distance has two

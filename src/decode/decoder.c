@@ -74,7 +74,8 @@ fr_context fr_decoder_context(const fr_decoder *d) {
                         .n_ids = d->n_ids,
                         .sampling = &d->sampling,
                         .rule = d->accept.rule,
-                        .budget = &d->group->budget};
+                        .budget = &d->group->budget,
+                        .clock = (fr_draft_clock *)(uintptr_t)&d->draft_clock};
 }
 
 float *fr_decoder_logits(const fr_decoder *d, int node) {

@@ -62,9 +62,11 @@ typedef struct fr_decoder {
     int n_rows, first_row;      // its rows, and the place of the first one in the pass
     uint8_t tap[FR_NEEDS_TAPS]; // places of its drafter's taps among those of the pass
     fr_verdict verdict;
-    bool broken;          // row verdict.broken had logits that are not finite (fr_decoder_fault);
-    int broken_at;        // ... tokens before the one that this row was to predict
-    double seconds_draft; // of its drafter
+    bool broken;   // row verdict.broken had logits that are not finite (fr_decoder_fault);
+    int broken_at; // ... tokens before the one that this row was to predict
+    fr_draft_clock draft_clock; // of its drafter
+    bool drafts;                // its proposal is not complete:
+    fr_draft_want want;         // ... what its drafter needs next
 } fr_decoder;
 
 // A decoder by itself.

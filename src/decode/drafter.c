@@ -1,6 +1,41 @@
 // drafter.c — plain decoding as a drafter: verbs that do nothing.
 #include "decode/drafter.h"
+#include "base/clock.h"
 #include <string.h>
+
+// ---------------------------------------------------------------- the clock
+
+void fr_draft_clock_start(fr_draft_clock *k) {
+    k->runs = true;
+    k->since = fr_seconds();
+}
+
+static void catch_up(fr_draft_clock *k) {
+    const double now = fr_seconds();
+    k->lap += now - k->since;
+    k->since = now;
+}
+
+void fr_draft_clock_stop(fr_draft_clock *k) {
+    catch_up(k);
+    k->runs = false;
+}
+
+double fr_draft_clock_seconds(const fr_draft_clock *k) {
+    return k->laps + k->lap;
+}
+
+double fr_draft_lap(const fr_context *c) {
+    fr_draft_clock *k = c->clock;
+    if (!k) return 0;
+    if (k->runs) catch_up(k);
+    const double lap = k->lap;
+    k->laps += lap;
+    k->lap = 0;
+    return lap;
+}
+
+// ---------------------------------------------------------------- verbs that do nothing
 
 int fr_no_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from) {
     (void)d, (void)c, (void)from;
@@ -11,7 +46,12 @@ static void no_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     (void)d, (void)c, (void)p;
 }
 
-void fr_no_go_on(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+fr_draft_want fr_no_want(fr_drafter *d, const fr_context *c, fr_proposal *p) {
+    (void)d, (void)c, (void)p;
+    return (fr_draft_want){NULL, 0};
+}
+
+void fr_no_got(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     (void)d, (void)c, (void)p;
 }
 
@@ -37,7 +77,8 @@ fr_drafter *fr_drafter_none(void) {
     static const fr_drafter_ops ops = {.name = "none",
                                        .begin = fr_no_begin,
                                        .propose = no_propose,
-                                       .go_on = fr_no_go_on,
+                                       .want = fr_no_want,
+                                       .got = fr_no_got,
                                        .extend = fr_no_extend,
                                        .observe = fr_no_observe,
                                        .report = fr_no_report,
@@ -55,7 +96,7 @@ bool fr_drafter_is_alike(const fr_drafter *d, const fr_drafter *from) {
 }
 
 static bool ops_are_whole(const fr_drafter_ops *o) {
-    return o && o->name && o->begin && o->propose && o->go_on && o->extend && o->observe &&
+    return o && o->name && o->begin && o->propose && o->want && o->got && o->extend && o->observe &&
            o->report && o->close;
 }
 

@@ -37,6 +37,19 @@ typedef struct fr_needs {
     bool all_rows; // `observe` reads what hangs off the accepted path, too
 } fr_needs;
 
+// The seconds that a drafter takes in a step: those of its own verbs, and its share, by rows, of the
+// passes that drafters run together. The batch starts and stops it; a drafter reads laps.
+typedef struct fr_draft_clock {
+    bool runs;
+    double since; // ... from when
+    double lap;   // since the last lap, up to `since`
+    double laps;  // of this step, before that
+} fr_draft_clock;
+
+void fr_draft_clock_start(fr_draft_clock *k);
+void fr_draft_clock_stop(fr_draft_clock *k);
+double fr_draft_clock_seconds(const fr_draft_clock *k); // of this step; it is stopped
+
 // What a drafter may read. ids: every token known so far, prompt and output; the last one is the
 // root, not yet evaluated, so n_ids - 1 of them are committed.
 typedef struct fr_context {
@@ -52,7 +65,11 @@ typedef struct fr_context {
     const fr_sampling *sampling;
     fr_rule rule;
     const fr_budget *budget; // what passes of the target cost and tokens are worth
+    fr_draft_clock *clock;   // of this drafter; NULL: nothing is timed
 } fr_context;
+
+// Seconds since the last lap, or since this step began for the drafter; the next lap begins.
+double fr_draft_lap(const fr_context *c);
 
 // Results of the step's pass (forward.h) for a row of the drafter's own text.
 static inline int fr_context_row(const fr_context *c, int row) {
@@ -80,19 +97,22 @@ typedef struct fr_verdict {
     int32_t next;                    // the token after the path: the next root
 } fr_verdict;
 
-// A pass that a drafter runs on a network of its own. Drafters of several texts that share it run
-// it together.
+// A pass over a drafter's own network. Drafters of several texts share it.
 typedef struct fr_draft_pass fr_draft_pass;
 struct fr_draft_pass {
-    void (*run)(fr_draft_pass *pass); // for all who wait for it
+    void (*run)(fr_draft_pass *pass); // with the rows that were put into it
 };
+
+typedef struct fr_draft_want {
+    fr_draft_pass *pass; // that the drafter needs next; NULL: the proposal is complete
+    int rows;            // that it has put into it; 0: there was no room, want them after it
+} fr_draft_want;
 
 // What a drafter, or several one after the other, propose in a step.
 typedef struct fr_proposal {
     fr_tree tree;             // candidates; scores are honest probabilities
     fr_extra_rows extra_rows; // the rows, about, that `extend` will add
     double prepaid;           // seconds of this proposal that serve later steps, not this one
-    fr_draft_pass *waits; // the proposal goes on (`go_on`) after this pass; NULL: it is complete
 } fr_proposal;
 
 // A callback for the distributions that guesses are taken from. `next` gets the drafter's
@@ -117,11 +137,15 @@ typedef struct fr_drafter_ops {
     int (*begin)(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
     // Adds candidates and what comes with them. The tree may hold those of other parts of the SPEC
     // already. The step keeps the best ones (budget.h), unless they were drawn at random (fr_dist):
-    // then the drafter has chosen the tree's size itself.
-    // A drafter with passes of its own puts its rows into one, names it in p->waits and returns.
+    // then the drafter has chosen the tree's size itself. A drafter with passes of its own only
+    // begins here: the batch then asks what it wants, runs that pass, and hands over what it got,
+    // until nothing is wanted.
     void (*propose)(fr_drafter *d, const fr_context *c, fr_proposal *p);
-    // Goes on with the proposal after the pass that it waited for; p->waits is NULL again.
-    void (*go_on)(fr_drafter *d, const fr_context *c, fr_proposal *p);
+    // Puts the rows of its next pass into the network's batch. Called again with the same state if
+    // there was no room.
+    fr_draft_want (*want)(fr_drafter *d, const fr_context *c, fr_proposal *p);
+    // Takes the results of the rows that it wanted.
+    void (*got)(fr_drafter *d, const fr_context *c, fr_proposal *p);
     // Called before the pass. Changes rows[0..n) (row i < tree->n is node i) to what the drafter
     // needs of it and may attach rows; returns the new n, at most max. Rows of nodes may go on
     // where the drafter's own passes of `propose` left them: in their scratch slots, from layer
@@ -138,7 +162,8 @@ typedef struct fr_drafter_ops {
 } fr_drafter_ops;
 
 int fr_no_begin(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
-void fr_no_go_on(fr_drafter *d, const fr_context *c, fr_proposal *p); // it never waits
+fr_draft_want fr_no_want(fr_drafter *d, const fr_context *c, fr_proposal *p); // no passes
+void fr_no_got(fr_drafter *d, const fr_context *c, fr_proposal *p);
 int fr_no_extend(fr_drafter *d, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                  int max);
 void fr_no_observe(fr_drafter *d, const fr_context *c, const fr_verdict *v);

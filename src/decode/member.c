@@ -13,13 +13,6 @@ static uint8_t hidden_wants(const fr_decoder *d) {
 
 // ---------------------------------------------------------------- before the pass
 
-// If it is complete: the scratch rows of passes that the drafter ran on the target are dropped.
-static void end_proposal(fr_decoder *d) {
-    if (d->proposal.waits) return;
-    if (!d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
-    assert(fr_tree_is_sound(&d->proposal.tree));
-}
-
 // How deep candidates are of use: what is left of the answer, and no deeper than a shape that is
 // wanted.
 static int deepest(const fr_decoder *d, int most) {
@@ -29,28 +22,40 @@ static int deepest(const fr_decoder *d, int most) {
 
 void fr_member_propose(fr_decoder *d, int most_nodes) {
     fr_proposal *p = &d->proposal;
-    const double start = fr_seconds();
     const int reach = fr_decoder_reach(d); // beyond it rows need the other LongRoPE table
     const int most = d->turn.max_tokens < reach ? d->turn.max_tokens : reach;
+    d->draft_clock = (fr_draft_clock){0};
+    d->drafts = most > 1;
     fr_tree_begin(&p->tree, d->ids[d->n_ids - 1], most_nodes, deepest(d, most));
     p->extra_rows = (fr_extra_rows){0};
     p->prepaid = 0;
-    p->waits = NULL;
-    if (most > 1) {
-        const fr_context c = fr_decoder_context(d);
-        d->drafter->ops->propose(d->drafter, &c, p);
-        end_proposal(d);
-    }
-    d->seconds_draft = fr_seconds() - start;
+    if (!d->drafts) return;
+    fr_draft_clock_start(&d->draft_clock);
+    const fr_context c = fr_decoder_context(d);
+    d->drafter->ops->propose(d->drafter, &c, p);
+    fr_draft_clock_stop(&d->draft_clock);
 }
 
-void fr_member_go_on(fr_decoder *d, double seconds) {
-    const double start = fr_seconds();
+bool fr_member_wants(fr_decoder *d) {
+    if (!d->drafts) return false;
+    fr_draft_clock_start(&d->draft_clock);
     const fr_context c = fr_decoder_context(d);
-    d->proposal.waits = NULL;
-    d->drafter->ops->go_on(d->drafter, &c, &d->proposal);
-    end_proposal(d);
-    d->seconds_draft += seconds + fr_seconds() - start;
+    d->want = d->drafter->ops->want(d->drafter, &c, &d->proposal);
+    d->drafts = d->want.pass != NULL;
+    // A proposal that is complete leaves nothing in scratch, but for rows that go on in the pass.
+    if (!d->drafts && !d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
+    fr_draft_clock_stop(&d->draft_clock);
+    assert(d->drafts || fr_tree_is_sound(&d->proposal.tree));
+    return d->drafts;
+}
+
+void fr_member_got(fr_decoder *d, double seconds) {
+    if (!d->want.rows) return;
+    d->draft_clock.lap += seconds;
+    fr_draft_clock_start(&d->draft_clock);
+    const fr_context c = fr_decoder_context(d);
+    d->drafter->ops->got(d->drafter, &c, &d->proposal);
+    fr_draft_clock_stop(&d->draft_clock);
 }
 
 static void choose_known(fr_decoder *d) {
@@ -62,8 +67,8 @@ static void choose_known(fr_decoder *d) {
 }
 
 void fr_member_rows(fr_decoder *d, int room) {
-    const double start = fr_seconds();
     const int n = d->tree.n, free_slots = FR_MAX_SCRATCH - d->kv.n_scratch;
+    fr_draft_clock_start(&d->draft_clock);
     if (d->watch) d->watch(d->watch_user, &d->proposal.tree, d->n_ids);
     for (int i = 0; i < n; i++) {
         const fr_node *node = &d->tree.node[i];
@@ -74,8 +79,8 @@ void fr_member_rows(fr_decoder *d, int room) {
     const fr_context c = fr_decoder_context(d);
     d->n_rows = d->drafter->ops->extend(d->drafter, &c, &d->tree, d->rows, n,
                                         n + attached < free_slots ? n + attached : free_slots);
+    fr_draft_clock_stop(&d->draft_clock);
     if (d->known) choose_known(d);
-    d->seconds_draft += fr_seconds() - start;
 }
 
 // Whether it reads its prompt for the first time, and the tokens' scores are wanted.
@@ -161,7 +166,9 @@ void fr_member_keep_read(fr_decoder *d, fr_verify_room *room) {
     if (!d->drafter->needs.prompt_rows) return;
     const fr_verdict v = {.rows = d->rows, .n_rows = d->n_rows};
     const fr_context c = fr_decoder_context(d);
+    fr_draft_clock_start(&d->draft_clock);
     d->drafter->ops->observe(d->drafter, &c, &v);
+    fr_draft_clock_stop(&d->draft_clock);
 }
 
 static void count_depths(fr_decoder *d) {
@@ -253,12 +260,12 @@ int fr_member_take(fr_decoder *d) {
     commit(d, v->path, taken);
     d->n_ids += taken;
     d->n_shown = d->kv.n_committed;
-    const double start = fr_seconds();
+    fr_draft_clock_start(&d->draft_clock);
     learn_hits(d->drafter, &d->proposal.tree, d->ids + d->n_ids - taken, taken);
     const fr_context c = fr_decoder_context(d);
     d->drafter->ops->observe(d->drafter, &c, v);
-    d->seconds_draft += fr_seconds() - start;
+    fr_draft_clock_stop(&d->draft_clock);
     d->stats.completion_tokens += taken;
-    d->stats.seconds_draft += d->seconds_draft;
+    d->stats.seconds_draft += fr_draft_clock_seconds(&d->draft_clock);
     return taken;
 }

@@ -4,10 +4,12 @@
 #define FR_DECODE_MEMBER_H
 #include "decode/group.h"
 
-// The drafter begins to propose a tree of at most most_nodes nodes behind the root. While
-// d->proposal.waits for a pass, it goes on after it; `seconds` of that pass were for this member.
+// The drafter begins to propose a tree of at most most_nodes nodes after the root.
 void fr_member_propose(fr_decoder *d, int most_nodes);
-void fr_member_go_on(fr_decoder *d, double seconds);
+// Whether it needs a pass of its network (d->want); false: the proposal is complete.
+bool fr_member_wants(fr_decoder *d);
+// Hands over what it got of that pass, where its rows took `seconds`.
+void fr_member_got(fr_decoder *d, double seconds);
 // The rows of the chosen tree and what the drafter attaches to them, at most `room` more.
 void fr_member_rows(fr_decoder *d, int room);
 // The next n tokens of a text that is read.

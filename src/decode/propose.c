@@ -1,45 +1,43 @@
-// propose.c — the members' drafters begin; then the passes that they wait for run, each once, and
-// those who waited go on.
+// propose.c — the members' drafters begin; then the passes that they want run, each once for all of
+// them.
 #include "decode/propose.h"
 #include "base/clock.h"
 #include "decode/choose.h"
 #include "decode/member.h"
 
-// The passes that members wait for, each once, and how many wait for each.
-static int passes_waited_for(fr_decoder *const *members, int n, fr_draft_pass **pass, int *waits) {
-    int n_passes = 0;
-    for (int i = 0; i < n; i++) {
-        fr_draft_pass *own = members[i]->proposal.waits;
-        int at = 0;
-        if (!own) continue;
-        while (at < n_passes && pass[at] != own)
-            at++;
-        if (at == n_passes) {
-            pass[n_passes++] = own;
-            waits[at] = 0;
-        }
-        waits[at]++;
-    }
-    return n_passes;
+typedef struct shared_pass { // that members want, with the rows of all of them
+    fr_draft_pass *pass;
+    int rows;
+    double seconds;
+} shared_pass;
+
+static shared_pass *find_pass(shared_pass *all, int *n, fr_draft_pass *pass) {
+    int at = 0;
+    while (at < *n && all[at].pass != pass)
+        at++;
+    if (at == *n) all[(*n)++] = (shared_pass){.pass = pass};
+    return &all[at];
 }
 
-// One pass of each network for all who wait for it, until nobody does.
+// Runs each pass that members want once, with the rows of all of them, until none is wanted.
 static void run_draft_passes(fr_decoder *const *members, int n) {
-    fr_draft_pass *pass[FR_GROUP_MEMBERS];
-    double seconds[FR_GROUP_MEMBERS];
-    int waits[FR_GROUP_MEMBERS], n_passes;
-    while ((n_passes = passes_waited_for(members, n, pass, waits)) > 0) {
+    shared_pass all[FR_GROUP_MEMBERS];
+    for (;;) {
+        int n_passes = 0;
+        for (int i = 0; i < n; i++)
+            if (fr_member_wants(members[i]))
+                find_pass(all, &n_passes, members[i]->want.pass)->rows += members[i]->want.rows;
+        if (!n_passes) return;
         for (int k = 0; k < n_passes; k++) {
             const double start = fr_seconds();
-            pass[k]->run(pass[k]);
-            seconds[k] = (fr_seconds() - start) / waits[k];
+            all[k].pass->run(all[k].pass);
+            all[k].seconds = fr_seconds() - start;
         }
-        for (int i = 0; i < n; i++)
-            for (int k = 0; k < n_passes; k++)
-                if (members[i]->proposal.waits == pass[k]) {
-                    fr_member_go_on(members[i], seconds[k]);
-                    break;
-                }
+        for (int i = 0; i < n; i++) {
+            if (!members[i]->drafts) continue;
+            const shared_pass *ran = find_pass(all, &n_passes, members[i]->want.pass);
+            fr_member_got(members[i], ran->seconds * members[i]->want.rows / ran->rows);
+        }
     }
 }
 

@@ -250,7 +250,7 @@ static void settle(fr_decoder_group *g, fr_decoder *const *members) {
         fr_extra_rows_add(&all, &extra);
         rows += d->tree.n - 1;
         tokens += taken;
-        draft += d->seconds_draft - d->proposal.prepaid;
+        draft += fr_draft_clock_seconds(&d->draft_clock) - d->proposal.prepaid;
     }
     fr_extra_rows besides = all;
     fr_extra_rows_add(&besides, &g->read);

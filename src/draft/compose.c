@@ -31,30 +31,34 @@ static void end_part(fr_compose *d, const fr_context *c) {
     d->at++;
 }
 
-// The parts from `at` on, up to one that waits for a pass of its own.
-static void propose_from(fr_compose *d, const fr_context *c, fr_proposal *p) {
-    while (d->at < d->base.n_parts) {
-        fr_drafter *part = d->part[d->at];
-        d->scratch = c->kv->n_scratch;
-        part->ops->propose(part, c, p);
-        if (p->waits) return;
-        end_part(d, c);
-    }
+static void propose_part(fr_compose *d, const fr_context *c, fr_proposal *p) {
+    fr_drafter *part = d->part[d->at];
+    d->scratch = c->kv->n_scratch;
+    part->ops->propose(part, c, p);
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_compose *d = (fr_compose *)base;
     d->at = 0;
-    propose_from(d, c, p);
+    propose_part(d, c, p);
 }
 
-static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+// A part whose proposal is complete is followed by the next one.
+static fr_draft_want want(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_compose *d = (fr_compose *)base;
-    fr_drafter *part = d->part[d->at];
-    part->ops->go_on(part, c, p);
-    if (p->waits) return;
-    end_part(d, c);
-    propose_from(d, c, p);
+    for (;;) {
+        fr_drafter *part = d->part[d->at];
+        const fr_draft_want wanted = part->ops->want(part, c, p);
+        if (wanted.pass) return wanted;
+        end_part(d, c);
+        if (d->at == base->n_parts) return wanted;
+        propose_part(d, c, p);
+    }
+}
+
+static void got(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_compose *d = (fr_compose *)base;
+    d->part[d->at]->ops->got(d->part[d->at], c, p);
 }
 
 static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
@@ -87,7 +91,8 @@ static void close_compose(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "compose",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = go_on,
+                                   .want = want,
+                                   .got = got,
                                    .extend = extend,
                                    .observe = observe,
                                    .report = report,

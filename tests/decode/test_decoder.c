@@ -67,7 +67,8 @@ static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) 
 static const fr_drafter_ops OPS = {.name = "test",
                                    .begin = fr_no_begin,
                                    .propose = propose,
-                                   .go_on = fr_no_go_on,
+                                   .want = fr_no_want,
+                                   .got = fr_no_got,
                                    .extend = extend,
                                    .observe = observe,
                                    .report = fr_no_report,
@@ -370,7 +371,8 @@ static void the_check_of_a_drafter_finds_damage(void **state) {
     assert_noticed(ops.name, NULL, fr_drafter_is_sound(d));
     assert_noticed(ops.begin, NULL, fr_drafter_is_sound(d));
     assert_noticed(ops.propose, NULL, fr_drafter_is_sound(d));
-    assert_noticed(ops.go_on, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.want, NULL, fr_drafter_is_sound(d));
+    assert_noticed(ops.got, NULL, fr_drafter_is_sound(d));
     assert_noticed(ops.extend, NULL, fr_drafter_is_sound(d));
     assert_noticed(ops.observe, NULL, fr_drafter_is_sound(d));
     assert_noticed(ops.report, NULL, fr_drafter_is_sound(d));

@@ -15,10 +15,11 @@ static inline void guess_at_once(fr_draft_block *c, const fr_draft_block_guess *
 // A chain of states behind the root.
 static inline void draft_at_once(fr_states *s, int32_t root, int length) {
     fr_states_start(s, root, length);
+    const fr_context untimed = {0};
     do {
-        fr_draft_pass *pass = fr_states_pass(s);
+        fr_draft_pass *pass = fr_states_want(s).pass;
         pass->run(pass);
-    } while (fr_states_go_on(s));
+    } while (fr_states_got(s, &untimed));
 }
 
 #endif

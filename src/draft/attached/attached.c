@@ -2,7 +2,6 @@
 // chain through the head, grows the tree, attaches chains to its nodes, and after the pass takes
 // the states of the chain of the new last node.
 #include "draft/attached/attached.h"
-#include "base/clock.h"
 #include "base/mean.h"
 #include "tree/ppd.h"
 #include <string.h>
@@ -102,7 +101,7 @@ static bool goes_its_way(const fr_attached *a) { // which has no place for a wat
 void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_attached *a = (fr_attached *)d;
-    const double start = fr_seconds();
+    fr_draft_lap(c);
     fr_extra_rows_add(&p->extra_rows, &a->rows);
     if (!a->n_dists || !fr_trained_start_free(&a->base, c, tree)) return;
     const fr_linear_product head = {a->head, a->state, a->stride, a->logits, a->logit_stride};
@@ -113,7 +112,7 @@ void fr_attached_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     }
     fr_trained_grow_dists(&a->base, c, tree, a->logits, a->logit_stride, a->n_dists);
     fr_trained_fill(&a->base, tree);
-    fr_follow(&a->seconds, fr_seconds() - start, a->seconds > 0 ? OF_PROPOSAL : 1);
+    fr_follow(&a->seconds, fr_draft_lap(c), a->seconds > 0 ? OF_PROPOSAL : 1);
     if (a->base.adapt) learn_benefit(a, c, tree);
 }
 

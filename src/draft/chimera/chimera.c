@@ -8,7 +8,6 @@
 // best guesses is expanded, and its distribution of a level counts for all nodes there, as the
 // paper has it. tree=static does so with one shape, the best of 25 nodes by the pack's accuracies.
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "decode/counts.h"
 #include "draft/chimera/chimera_heads.h"
 #include "draft/chimera/ngram_encoder.h"
@@ -55,7 +54,7 @@ typedef struct fr_chimera {
     int n_expanded;
     int depth, n_nodes; // that the pass at hand guesses, and of how many nodes; 0: it reads alone
     int behind, n_rows; // states that were not read when the step began; rows of the pass
-    bool is_put;        // they are in it
+    bool is_drafting;   // another pass is wanted
     double seconds;     // of the passes at hand and what belongs to them
     double encoder_seconds;
     int cache;                    // states of n-grams in memory
@@ -165,11 +164,13 @@ static void see_ids(fr_chimera *m, const fr_context *c) {
 
 static void encoder_states(fr_chimera *m, const fr_context *c, const int *node, int n) {
     fr_ngram gram[FR_NGRAM_ENCODER_ROWS];
-    const double start = fr_seconds();
+    m->seconds += fr_draft_lap(c);
     for (int i = 0; i < n; i++)
         gram[i] = gram_of(m, c, node[i]);
     fr_ngram_encoder_states(&m->encoder, gram, n, m->x, m->stride);
-    m->encoder_seconds += fr_seconds() - start;
+    const double seconds = fr_draft_lap(c);
+    m->encoder_seconds += seconds;
+    m->seconds += seconds;
 }
 
 // Distributions of depth k from the block's last pass, rows 0..n-1 being those of node[].
@@ -230,21 +231,12 @@ static bool put_states(fr_chimera *m) {
     return fr_decoder_block_put(&m->block, rows, m->n_rows, 0);
 }
 
-static void wait_for_pass(fr_chimera *m, fr_proposal *p) {
-    const double start = fr_seconds();
-    m->is_put = m->depth == 0 ? put_states(m) : m->depth == 1 ? put_root(m) : put_level(m);
-    m->seconds += fr_seconds() - start;
-    p->waits = &m->block.batch->pass;
-}
-
 static void begin_level(fr_chimera *m, const fr_context *c, int depth, int n_nodes) {
     int node[FR_BEAM_WIDTH];
-    const double start = fr_seconds();
     m->depth = depth;
     m->n_nodes = n_nodes;
     const int n = nodes_of_level(m, node);
     encoder_states(m, c, node, n);
-    m->seconds += fr_seconds() - start;
 }
 
 static void take_level(fr_chimera *m) {
@@ -261,7 +253,7 @@ static void take_level(fr_chimera *m) {
 
 // Learns what the level took; returns the seconds of it that serve later steps.
 static double learn_time(fr_chimera *m, const fr_context *c) {
-    const double seconds = m->seconds;
+    const double seconds = m->seconds + fr_draft_lap(c);
     m->seconds = 0;
     fr_trained_took(&m->base, c, m->depth == 1 ? m->behind + 1 : m->n_rows, seconds);
     if (m->depth > 1) return 0;
@@ -272,16 +264,26 @@ static double learn_time(fr_chimera *m, const fr_context *c) {
 // ---------------------------------------------------------------- verbs
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_chimera *m = (fr_chimera *)base;
+    m->is_drafting = false;
     // Nothing waits behind a prompt of one token: there is no state to go on from.
     if (!m->n_waiting || !fr_trained_start(&m->base, c, &p->tree, m->n_waiting + 1)) return;
+    m->is_drafting = true;
     m->behind = m->n_waiting;
     m->seconds = 0;
+    fr_draft_lap(c);
     m->n_expanded = m->best = m->depth = 0;
     see_ids(m, c);
     fr_chimera_heads_state(&m->heads, waiting_at(m, m->behind - 1));
     fr_fixed_tree_begin(&m->fixed);
     if (m->behind <= FEW) begin_level(m, c, 1, 1);
-    wait_for_pass(m, p);
+}
+
+static fr_draft_want want(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_chimera *m = (fr_chimera *)base;
+    (void)c, (void)p;
+    if (!m->is_drafting) return (fr_draft_want){NULL, 0};
+    const bool fits = m->depth == 0 ? put_states(m) : m->depth == 1 ? put_root(m) : put_level(m);
+    return (fr_draft_want){&m->block.batch->pass, fits ? m->n_rows : 0};
 }
 
 // True: another pass is wanted.
@@ -298,21 +300,15 @@ static bool next_pass(fr_chimera *m, const fr_context *c, fr_proposal *p) {
     return n > 0;
 }
 
-static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+static void got(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_chimera *m = (fr_chimera *)base;
-    const double start = fr_seconds();
-    if (m->is_put) {
-        if (m->depth) take_level(m);
-        m->seconds += fr_decoder_block_seconds(&m->block) + fr_seconds() - start;
-        if (!next_pass(m, c, p)) {
-            fr_decoder_block_commit(&m->block, m->n_waiting); // which drops the guesses
-            m->n_waiting = 0;
-            fr_trained_fill(&m->base, &p->tree);
-            fr_trained_proposed(&m->base, c, &p->tree);
-            return;
-        }
-    }
-    wait_for_pass(m, p);
+    if (m->depth) take_level(m);
+    m->is_drafting = next_pass(m, c, p);
+    if (m->is_drafting) return;
+    fr_decoder_block_commit(&m->block, m->n_waiting); // which drops the guesses
+    m->n_waiting = 0;
+    fr_trained_fill(&m->base, &p->tree);
+    fr_trained_proposed(&m->base, c, &p->tree);
 }
 
 // Another part of the SPEC may have to see more of a prompt, so rows may be shown whose states are
@@ -375,7 +371,8 @@ static void close_chimera(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "chimera",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = go_on,
+                                   .want = want,
+                                   .got = got,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = report,

@@ -7,7 +7,6 @@
 // guesses form the tree.  [EAGLE-2, Li et al. 2024, §4.1, §4.2]  With tree=static the nodes are
 // those of one shape, the best by the pack's accuracies.  [EAGLE, §4.3]
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "draft/eagle/eagle_pack.h"
 #include "draft/kit/draft_block.h"
 #include "draft/kit/fixed_tree.h"
@@ -36,10 +35,8 @@ typedef struct fr_eagle {
     int slot[EXPANDED];           // in the block's KV; -1: committed
     float *states;                // [EXPANDED][d]: what its row gave
     int n_expanded;
-    int level,
-        n_rows;     // 0: the text; else guesses at this depth; rows of the pass that it waits for,
-    bool is_put;    // ... in which they are
-    double seconds; // of this pass without the pass itself
+    int level;  // of the next pass; 0: it reads the text
+    int n_rows; // of that pass; 0: none is wanted
 } fr_eagle;
 
 static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_drafter *from) {
@@ -89,7 +86,7 @@ static int next_level(fr_eagle *e, const fr_context *c, const fr_tree *tree) {
                        : fr_trained_next(&e->base, c, tree, FR_LEVEL_PASS);
 }
 
-static bool put_guesses(fr_eagle *e) {
+static bool put_guesses(fr_eagle *e, uint8_t wants) {
     const fr_beam *b = &e->base.beam;
     fr_draft_block_guess guess[FR_DRAFT_BLOCK_GUESSES];
     for (int i = 0; i < e->n_rows; i++) {
@@ -97,16 +94,7 @@ static bool put_guesses(fr_eagle *e) {
         const int above = e->place[node->parent];
         guess[i] = (fr_draft_block_guess){state_at(e, above), node->id, e->slot[above]};
     }
-    return fr_draft_block_put_guesses(&e->chain, guess, e->n_rows, FR_WANT_FINAL | FR_WANT_LOGITS);
-}
-
-// Puts the rows of this level into the block's next pass, if there is room, and waits for it.
-static void wait_for_pass(fr_eagle *e, fr_proposal *p) {
-    const double start = fr_seconds();
-    e->is_put = e->level ? put_guesses(e)
-                         : fr_draft_block_put_text(&e->chain, FR_WANT_FINAL | FR_WANT_LOGITS);
-    e->seconds += fr_seconds() - start;
-    p->waits = fr_draft_block_pass(&e->chain);
+    return fr_draft_block_put_guesses(&e->chain, guess, e->n_rows, wants);
 }
 
 // Expands the root, or the nodes of this level.
@@ -122,7 +110,7 @@ static void take_pass(fr_eagle *e) {
 
 // Learns what the level took; returns the seconds of it that serve later steps.
 static double learn_time(fr_eagle *e, const fr_context *c) {
-    const double seconds = e->seconds + fr_draft_block_seconds(&e->chain);
+    const double seconds = fr_draft_lap(c);
     fr_trained_took(&e->base, c, e->n_rows, seconds);
     if (e->level) return 0;
     const double step = fr_draft_benefit_pass(&e->base.benefit, c->budget, 2, c->n_ids);
@@ -132,34 +120,32 @@ static double learn_time(fr_eagle *e, const fr_context *c) {
 // ---------------------------------------------------------------- verbs
 
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
-    fr_tree *tree = &p->tree;
     fr_eagle *e = (fr_eagle *)base;
+    e->n_rows = 0;
     // After a prompt of one token nothing waits: a pair needs a token before the root.
-    if (!e->chain.n_waiting || !fr_trained_start(&e->base, c, tree, e->chain.n_waiting)) return;
-    const double start = fr_seconds();
+    if (!e->chain.n_waiting || !fr_trained_start(&e->base, c, &p->tree, e->chain.n_waiting)) return;
+    fr_draft_lap(c);
     see_ids(e, c);
     fr_fixed_tree_begin(&e->fixed);
     e->n_expanded = e->level = 0;
     e->n_rows = e->chain.n_waiting;
-    e->seconds = fr_seconds() - start;
-    wait_for_pass(e, p);
 }
 
-static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+static fr_draft_want want(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_eagle *e = (fr_eagle *)base;
-    const double start = fr_seconds();
-    if (!e->is_put) {
-        wait_for_pass(e, p);
-        return;
-    }
+    const uint8_t wants = FR_WANT_FINAL | FR_WANT_LOGITS;
+    (void)c, (void)p;
+    if (!e->n_rows) return (fr_draft_want){NULL, 0};
+    const bool fits = e->level ? put_guesses(e, wants) : fr_draft_block_put_text(&e->chain, wants);
+    return (fr_draft_want){fr_draft_block_pass(&e->chain), fits ? e->n_rows : 0};
+}
+
+static void got(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_eagle *e = (fr_eagle *)base;
     take_pass(e);
-    e->seconds += fr_seconds() - start;
     p->prepaid += learn_time(e, c);
-    e->seconds = 0;
-    if (++e->level < DEEPEST && (e->n_rows = next_level(e, c, &p->tree)) > 0) {
-        wait_for_pass(e, p);
-        return;
-    }
+    e->n_rows = ++e->level < DEEPEST ? next_level(e, c, &p->tree) : 0;
+    if (e->n_rows) return;
     fr_draft_block_drop(&e->chain);
     fr_trained_fill(&e->base, &p->tree);
     fr_trained_proposed(&e->base, c, &p->tree);
@@ -183,7 +169,8 @@ static void close_eagle(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "eagle",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = go_on,
+                                   .want = want,
+                                   .got = got,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,

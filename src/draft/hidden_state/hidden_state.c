@@ -8,7 +8,6 @@
 // What was drafted depends on no guess, so what is left of a chain after a pass may serve the next
 // step (chain_cache.h), alone or with a new chain (state_reuse.h).
 #include "draft/hidden_state/hidden_state.h"
-#include "base/clock.h"
 #include "base/mean.h"
 #include "decode/counts.h"
 #include "draft/hidden_state/state_reuse.h"
@@ -51,6 +50,7 @@ typedef struct fr_hidden_state {
     // Counts since `begin`.
     double prompt_seconds, tree_seconds;
     int64_t steps[FR_REUSE_MODES], tokens[FR_REUSE_MODES], chains;
+    bool is_drafting; // another pass of the chain is wanted
 } fr_hidden_state;
 
 static int smaller(int a, int b) {
@@ -130,10 +130,6 @@ static fr_state_reuse_mode choose_mode(fr_hidden_state *d, const fr_context *c, 
     return fr_state_reuse_choose(&d->reuse, &at, c->budget, c->n_ids - 1);
 }
 
-static void wait_for_chain(fr_hidden_state *d, fr_proposal *p) {
-    p->waits = fr_states_pass(&d->states);
-}
-
 static void learn_chain(fr_hidden_state *d, const fr_context *c) {
     const double seconds = d->states.taken;
     d->chains++;
@@ -183,11 +179,11 @@ static void add_tree(fr_hidden_state *d, fr_tree *tree) {
 }
 
 static void end_proposal(fr_hidden_state *d, const fr_context *c, fr_tree *tree) {
-    const double start = fr_seconds();
+    fr_draft_lap(c);
     add_tree(d, tree);
     d->depth =
         smaller(fr_chain_cache_left(fr_chain_cache_newest(&d->states.kept)), tree->max_depth);
-    d->tree_seconds += fr_seconds() - start;
+    d->tree_seconds += fr_draft_lap(c);
     if (d->taken == FR_REUSE_KEPT || d->base.beam.n < 2) return;
     d->base.best = d->base.beam.node[1].id;
     fr_trained_proposed(&d->base, c, tree);
@@ -197,6 +193,7 @@ static void end_proposal(fr_hidden_state *d, const fr_context *c, fr_tree *tree)
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_hidden_state *d = (fr_hidden_state *)base;
     d->taken = FR_REUSE_AUTO;
+    d->is_drafting = false;
     if (!d->states.chain.n_waiting) return; // a prompt of one token has no state yet
     d->taken = choose_mode(d, c, fr_trained_start(&d->base, c, &p->tree, 1));
     if (d->taken == FR_REUSE_AUTO) return;
@@ -204,16 +201,21 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
         end_proposal(d, c, &p->tree);
         return;
     }
+    fr_draft_lap(c);
     fr_states_start(&d->states, p->tree.node[0].id, chain_length(d, c, &p->tree));
-    wait_for_chain(d, p);
+    d->is_drafting = true;
 }
 
-static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+static fr_draft_want want(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_hidden_state *d = (fr_hidden_state *)base;
-    if (fr_states_go_on(&d->states)) {
-        wait_for_chain(d, p);
-        return;
-    }
+    (void)c, (void)p;
+    return d->is_drafting ? fr_states_want(&d->states) : (fr_draft_want){NULL, 0};
+}
+
+static void got(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_hidden_state *d = (fr_hidden_state *)base;
+    d->is_drafting = fr_states_got(&d->states, c);
+    if (d->is_drafting) return;
     learn_chain(d, c);
     end_proposal(d, c, &p->tree);
 }
@@ -248,15 +250,15 @@ static void learn(fr_hidden_state *d, const fr_context *c, const fr_verdict *v) 
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     fr_hidden_state *d = (fr_hidden_state *)base;
-    const double start = fr_seconds();
+    fr_draft_lap(c);
     fr_trained_saw(&d->base, c, v);
     if (!v->tree) {
         fr_draft_block_add_path(&d->states.chain, c, NULL, v->n_rows);
-        d->prompt_seconds += fr_seconds() - start;
+        d->prompt_seconds += fr_draft_lap(c);
         return;
     }
     fr_draft_block_add_path(&d->states.chain, c, v->path, v->n_path);
-    d->states.seconds[FR_STATES_TEXT] += fr_seconds() - start;
+    d->states.seconds[FR_STATES_TEXT] += fr_draft_lap(c);
     fr_chain_cache_advance(&d->states.kept, v->n_path);
     fr_follow(&d->pass_rows, v->tree->n, OF_STEP);
     if (d->taken != FR_REUSE_AUTO) learn(d, c, v);
@@ -301,7 +303,8 @@ static void close_hidden_state(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "hidden-state",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = go_on,
+                                   .want = want,
+                                   .got = got,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = report,

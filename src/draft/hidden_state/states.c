@@ -1,7 +1,6 @@
 // states.c — the block reads the text's pairs, goes on from its own states with the null token, and
-// one product of the draft head gives the logits of all depths: a pass each, for which it waits.
+// one product of the draft head gives the logits of all depths: a pass each.
 #include "draft/hidden_state/states.h"
-#include "base/clock.h"
 #include <string.h>
 
 fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject,
@@ -33,7 +32,7 @@ static float *state_of(const fr_states *s, const fr_cached_chain *c, int k) {
     return c->states + (size_t)k * (size_t)s->pack->d;
 }
 
-// ---------------------------------------------------------------- what it waits for
+// ---------------------------------------------------------------- the next pass
 
 static bool put_text(fr_states *s) {
     return fr_draft_block_put_text(&s->chain, FR_WANT_FINAL | (s->token ? FR_WANT_LOGITS : 0));
@@ -51,27 +50,35 @@ static bool put_head(fr_states *s) {
                                      s->drafted->logits);
 }
 
-static void put(fr_states *s) {
-    static bool (*const of_stage[FR_STATES_STAGES])(fr_states *) = {put_text, put_state, put_head};
-    const double start = fr_seconds();
-    s->is_put = of_stage[s->stage](s);
-    s->own += fr_seconds() - start;
-}
-
 void fr_states_start(fr_states *s, int32_t root, int length) {
     s->root = root;
     s->last = FR_DRAFT_BLOCK_NULL;
     s->length = length;
     s->n = 0;
     s->slot = -1;
-    s->own = s->taken = 0;
+    s->taken = 0;
     s->stage = FR_STATES_TEXT;
-    put(s);
 }
 
-fr_draft_pass *fr_states_pass(fr_states *s) {
-    return s->stage == FR_STATES_HEAD ? &s->chain.block.batch->head_pass
-                                      : fr_draft_block_pass(&s->chain);
+fr_draft_want fr_states_want(fr_states *s) {
+    fr_draft_batch *batch = s->chain.block.batch;
+    int rows = 1;
+    bool fits = false;
+    switch (s->stage) {
+    case FR_STATES_TEXT:
+        rows = s->chain.n_waiting;
+        fits = put_text(s);
+        break;
+    case FR_STATES_CHAIN:
+        fits = put_state(s);
+        break;
+    case FR_STATES_HEAD:
+        rows = s->length;
+        fits = put_head(s);
+        break;
+    }
+    return (fr_draft_want){s->stage == FR_STATES_HEAD ? &batch->head_pass : &batch->pass,
+                           fits ? rows : 0};
 }
 
 // ---------------------------------------------------------------- what came of it
@@ -114,22 +121,12 @@ static bool take(fr_states *s) {
     return true;
 }
 
-bool fr_states_go_on(fr_states *s) {
-    const double start = fr_seconds();
+bool fr_states_got(fr_states *s, const fr_context *c) {
     const fr_states_stage stage = s->stage;
-    const fr_draft_batch *batch = s->chain.block.batch;
-    if (!s->is_put) {
-        put(s);
-        return true;
-    }
     const bool more = take(s);
-    const double pass = stage == FR_STATES_HEAD ? fr_draft_batch_head_seconds(batch, s->length)
-                                                : fr_draft_block_seconds(&s->chain);
-    const double seconds = s->own + pass + fr_seconds() - start;
+    const double seconds = fr_draft_lap(c);
     s->seconds[stage] += seconds;
     s->taken += seconds;
-    s->own = 0;
-    if (more) put(s);
     return more;
 }
 

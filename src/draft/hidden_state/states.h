@@ -15,8 +15,8 @@ typedef enum fr_states_stage { // what the next pass is for
     FR_STATES_TEXT,            // the text's new pairs, hence the first state
     FR_STATES_CHAIN,           // one more state
     FR_STATES_HEAD,            // the logits of all of them
-    FR_STATES_STAGES
 } fr_states_stage;
+enum { FR_STATES_STAGES = FR_STATES_HEAD + 1 };
 
 typedef struct fr_states fr_states;
 struct fr_states {
@@ -34,8 +34,7 @@ struct fr_states {
     fr_cached_chain *drafted;
     int32_t root, last;  // the text's last token, and the one that the last state read
     int length, n, slot; // states wanted, and there; scratch slot of the last one, -1: committed
-    bool is_put;         // what it waits for is in the pass
-    double own, taken;   // seconds since the last pass; of the chain so far
+    double taken;        // seconds of the chain so far
 };
 
 // The weights must outlive it. `batches` as in decoder_block.h. FR_ENOMEM and what
@@ -45,12 +44,14 @@ fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool injec
 void fr_states_close(fr_states *s); // a zeroed one is fine
 void fr_states_begin(fr_states *s); // another text: no chain is left; what was read stays
 
-// Begins a new chain of `length` states behind the text that was added to `chain`, one pair or
-// more, and the root: it waits for a pass.
+// Begins a new chain of `length` states after the text that was added to `chain`, one pair or more,
+// and the root.
 void fr_states_start(fr_states *s, int32_t root, int length);
-fr_draft_pass *fr_states_pass(fr_states *s); // what it waits for
-// Goes on after that pass. False: the chain is whole, and s->taken are its seconds.
-bool fr_states_go_on(fr_states *s);
+// Puts the rows of the next pass in: which pass, and how many there was room for (fr_draft_want).
+fr_draft_want fr_states_want(fr_states *s);
+// Takes that pass's results; c: whose clock counts. False: the chain is whole, and s->taken are its
+// seconds.
+bool fr_states_got(fr_states *s, const fr_context *c);
 
 // to[0..n_draft) = the newest chain's logits of level j (from 0) of a tree behind the present root,
 // plus lambda times those that the chain before it has for this level: a product of experts.

@@ -46,10 +46,6 @@ bool fr_decoder_block_put(fr_decoder_block *b, const fr_row *rows, int n, int fi
     return first >= 0;
 }
 
-double fr_decoder_block_seconds(const fr_decoder_block *b) {
-    return fr_draft_batch_seconds(b->batch, b->n_rows);
-}
-
 void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n) {
     assert(!b->batch->n_rows);
     fr_decoder_block_put(b, rows, n, 0);

@@ -48,7 +48,6 @@ static inline fr_row fr_decoder_block_row(const float *x, int32_t parent, uint8_
 // False: there is no room in that pass.
 bool fr_decoder_block_put(fr_decoder_block *b, const fr_row *rows, int n, int first_result);
 // The share of these rows in the last pass' time.
-double fr_decoder_block_seconds(const fr_decoder_block *b);
 // A pass of these rows alone, at once; the first is row 0 of what is asked for below.
 void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n);
 void fr_decoder_block_commit(fr_decoder_block *b,

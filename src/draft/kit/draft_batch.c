@@ -3,7 +3,6 @@
 // one.
 #include "draft/kit/draft_batch.h"
 #include "base/alloc.h"
-#include "base/clock.h"
 #include <assert.h>
 #include <string.h>
 
@@ -16,7 +15,6 @@ static int outputs_of(const fr_draft_batch *b) {
 
 static void run(fr_draft_pass *pass) {
     fr_draft_batch *b = (fr_draft_batch *)pass;
-    const double start = fr_seconds();
     assert(b->n_rows);
     if (b->inputs) b->inputs->prepare(b->inputs, b->n_rows);
     fr_forward_run(b->forward, &(fr_pass){.rows = b->rows,
@@ -24,15 +22,12 @@ static void run(fr_draft_pass *pass) {
                                           .kv = b->kv,
                                           .n_seq = b->n_texts,
                                           .own_head = b->own_head});
-    b->ran = b->n_rows;
     b->n_rows = b->n_logits = b->n_texts = 0;
-    b->seconds = fr_seconds() - start;
 }
 
 // One text's states are read where they lie; those of several are laid end to end.
 static void run_head(fr_draft_pass *pass) {
     fr_draft_batch *b = (fr_draft_batch *)((char *)pass - offsetof(fr_draft_batch, head_pass));
-    const double start = fr_seconds();
     const size_t d = (size_t)b->model->config.d, outputs = (size_t)outputs_of(b);
     const fr_draft_head_part *end = b->part + b->n_parts;
     float *state = b->states, *logits = b->logits;
@@ -45,9 +40,7 @@ static void run_head(fr_draft_pass *pass) {
         fr_forward_head(b->forward, b->states, b->n_states, b->logits);
     for (const fr_draft_head_part *p = b->part; p < end; logits += outputs * (size_t)p++->n)
         if (b->n_parts > 1) memcpy(p->logits, logits, sizeof *logits * outputs * (size_t)p->n);
-    b->head_ran = b->n_states;
     b->n_parts = b->n_states = 0;
-    b->head_seconds = fr_seconds() - start;
 }
 
 // ---------------------------------------------------------------- open and close
@@ -144,10 +137,6 @@ int fr_draft_batch_put(fr_draft_batch *b, const fr_row *rows, int n, fr_kv *kv,
     return first;
 }
 
-double fr_draft_batch_seconds(const fr_draft_batch *b, int n) {
-    return b->seconds * n / b->ran;
-}
-
 // ---------------------------------------------------------------- the head alone
 
 fr_status fr_draft_batch_open_head(fr_draft_batch *b, fr_error *err) {
@@ -168,8 +157,4 @@ bool fr_draft_batch_put_states(fr_draft_batch *b, const float *states, int n, fl
     b->part[b->n_parts++] = (fr_draft_head_part){states, n, logits};
     b->n_states += n;
     return true;
-}
-
-double fr_draft_batch_head_seconds(const fr_draft_batch *b, int n) {
-    return b->head_seconds * n / b->head_ran;
 }

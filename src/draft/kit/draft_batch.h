@@ -1,8 +1,7 @@
 // draft_batch.h — the rows of several texts that one pass of a drafter's own network takes.
 //
 // A drafter whose guesses come from passes of its own (over a pack's block, over a smaller model)
-// puts its rows in, waits (fr_proposal.waits), and reads its results once the step has run the
-// pass. Drafters of one group on the same network share a batch, and so its workspace: what many
+// puts its rows in (`want`, decode/drafter.h) and reads its results once the step has run the pass. Drafters of one group on the same network share a batch, and so its workspace: what many
 // texts need at the same time is one reading of the weights. A drafter by itself has one for
 // itself. The bits of a row do not depend on what else is in the pass (model/forward.h).
 #ifndef FR_DRAFT_KIT_DRAFT_BATCH_H
@@ -50,9 +49,6 @@ struct fr_draft_batch {
     fr_draft_head_part part[FR_DRAFT_BATCH_TEXTS];
     int n_parts, n_states;
     float *states, *logits; // of several texts, end to end: open if heads are read alone at all
-    // Of the last ones.
-    double seconds, head_seconds;
-    int ran, head_ran;
     // Its users.
     fr_draft_batches *owner; // NULL: one drafter's own
     fr_draft_batch *next;
@@ -72,8 +68,6 @@ void fr_draft_batch_give_back(fr_draft_batch *b); // NULL is fine
 // it.
 int fr_draft_batch_put(fr_draft_batch *b, const fr_row *rows, int n, fr_kv *kv,
                        const fr_matrix *own_head);
-// What n rows took of the last pass' time.
-double fr_draft_batch_seconds(const fr_draft_batch *b, int n);
 
 // From now on the head may be read alone, up to max_logits states at once. FR_ENOMEM.
 fr_status fr_draft_batch_open_head(fr_draft_batch *b, fr_error *err);
@@ -81,7 +75,6 @@ fr_status fr_draft_batch_open_head(fr_draft_batch *b, fr_error *err);
 // pass &b->head_pass), both in place until then. False: there is no room in it, but there will be
 // in one behind it.
 bool fr_draft_batch_put_states(fr_draft_batch *b, const float *states, int n, float *logits);
-double fr_draft_batch_head_seconds(const fr_draft_batch *b, int n);
 // Runs the pass at once, for a text by itself: nobody else's rows are in it.
 static inline void fr_draft_batch_run(fr_draft_batch *b) {
     b->pass.run(&b->pass);

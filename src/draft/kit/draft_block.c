@@ -192,10 +192,6 @@ fr_draft_pass *fr_draft_block_pass(const fr_draft_block *c) {
     return &c->block.batch->pass;
 }
 
-double fr_draft_block_seconds(const fr_draft_block *c) {
-    return fr_decoder_block_seconds(&c->block);
-}
-
 const float *fr_draft_block_state(const fr_draft_block *c, int row) {
     return fr_decoder_block_state(&c->block, row);
 }

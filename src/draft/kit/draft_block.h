@@ -98,7 +98,6 @@ float *fr_draft_block_logits(fr_draft_block *c,
                              int row); // [head.m], of head.ids; the caller may change them
 
 fr_draft_pass *fr_draft_block_pass(const fr_draft_block *c); // what rows that are put in wait for
-double fr_draft_block_seconds(const fr_draft_block *c);      // their share in its time
 
 void fr_draft_block_drop(fr_draft_block *c); // all guesses
 

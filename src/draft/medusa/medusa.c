@@ -6,7 +6,6 @@
 // The state read is that of the last accepted row. After a prompt there is none until the first
 // pass of the target has run.
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "draft/kit/trained.h"
 #include "draft/medusa/medusa_heads.h"
 
@@ -33,11 +32,11 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
 // One distribution a depth: every node of a level has the same children.
 static void grow_by_depth(fr_medusa *m, const fr_context *c, const fr_tree *tree) {
     fr_trained *t = &m->base;
-    const double start = fr_seconds();
+    fr_draft_lap(c);
     fr_medusa_heads_run(&m->heads);
     fr_trained_grow_dists(t, c, tree, fr_medusa_heads_logits(&m->heads, 0), m->heads.logit_stride,
                           t->pack->depth);
-    fr_trained_took(t, c, 1, fr_seconds() - start);
+    fr_trained_took(t, c, 1, fr_draft_lap(c));
 }
 
 static void path_to(const fr_beam *b, int node, int32_t path[FR_PACK_HEADS]) {
@@ -50,13 +49,13 @@ static void grow_along_paths(fr_medusa *m, const fr_context *c, const fr_tree *t
     int32_t path[FR_MEDUSA_PATHS][FR_PACK_HEADS];
     int n = 1;
     for (int k = 1; k <= t->pack->depth && n; k++) {
-        const double start = fr_seconds();
+        fr_draft_lap(c);
         for (int i = 0; i < n; i++)
             path_to(&t->beam, t->beam.frontier[i], path[i]);
         fr_medusa_heads_run_paths(&m->heads, k, path, n);
         for (int i = 0; i < n; i++)
             fr_trained_offer(t, t->beam.frontier[i], fr_medusa_heads_logits(&m->heads, i));
-        fr_trained_took(t, c, n, fr_seconds() - start);
+        fr_trained_took(t, c, n, fr_draft_lap(c));
         n = k < t->pack->depth ? fr_trained_next(t, c, tree, FR_LEVEL_PASS) : 0;
     }
 }
@@ -94,7 +93,8 @@ static void close_medusa(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "medusa",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = fr_no_go_on,
+                                   .want = fr_no_want,
+                                   .got = fr_no_got,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,

@@ -16,7 +16,6 @@
 // What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
 #include "draft/model/draft_model.h"
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "draft/kit/draft_benefit.h"
 #include "draft/kit/likeliest.h"
 #include "draft/model/drawn.h"
@@ -58,10 +57,9 @@ typedef struct fr_draft_model {
     fr_drawn drawn[MAX_DRAWN];    // distributions of the nodes whose children were drawn
     int n_drawn;
     int node[FR_SECOND_MODEL_LOGITS],
-        n;          // that the pass at hand guesses behind; n 0: it reads the text
-    int n_read;     // rows of the text that this step has read
-    bool is_put;    // they are in the pass
-    double seconds; // of the passes at hand and what belongs to them
+        n;            // that the pass at hand guesses behind; n 0: it reads the text
+    int n_read;       // rows of the text that this step has read
+    bool is_drafting; // another pass is wanted
 } fr_draft_model;
 
 static void forget_step(fr_draft_model *d) {
@@ -294,8 +292,7 @@ static bool take_text(fr_draft_model *d, const fr_context *c) {
 
 // Learns what the level took; returns the seconds of it that serve later steps.
 static double learn_time(fr_draft_model *d, const fr_context *c) {
-    const double seconds = d->seconds;
-    d->seconds = 0;
+    const double seconds = fr_draft_lap(c);
     fr_draft_benefit_learn(&d->benefit, c->budget, d->n ? d->n : d->n_read, c->n_ids, seconds);
     if (d->n) return 0;
     const double step = fr_draft_benefit_pass(&d->benefit, c->budget, 2, c->n_ids);
@@ -312,14 +309,10 @@ static void hand_over(const fr_draft_model *d, fr_tree *tree) {
     if (!d->guesser.draws) fr_tree_keep(tree, room);
 }
 
-static void wait_for_pass(fr_draft_model *d, const fr_context *c, fr_proposal *p) {
-    d->is_put = d->n ? put_guesses(d) : fr_second_model_put_text(&d->second, c->ids, c->n_ids);
-    p->waits = &d->second.batch->pass;
-}
-
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_draft_model *d = (fr_draft_model *)base;
+    d->is_drafting = false;
     fr_second_model_stretch(&d->second, c->n_ids);
     if (!worth_a_start(d, c, tree) || !plan(d, c, tree)) return;
     d->tree = *tree;
@@ -334,33 +327,29 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
         d->slot[i] = d->planned[i] = -1;
     d->planned[0] = 0;
     d->n = d->n_read = d->node[0] = 0;
-    d->seconds = 0;
-    wait_for_pass(d, c, p);
+    d->is_drafting = true;
+    fr_draft_lap(c);
 }
 
-static void go_on(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+static fr_draft_want want(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_draft_model *d = (fr_draft_model *)base;
-    const double start = fr_seconds();
-    if (!d->is_put) {
-        wait_for_pass(d, c, p);
-        return;
-    }
-    bool whole = true;
+    (void)p;
+    if (!d->is_drafting) return (fr_draft_want){NULL, 0};
+    const bool fits =
+        d->n ? put_guesses(d) : fr_second_model_put_text(&d->second, c->ids, c->n_ids);
+    return (fr_draft_want){&d->second.batch->pass, fits ? d->second.n_rows : 0};
+}
+
+static void got(fr_drafter *base, const fr_context *c, fr_proposal *p) {
+    fr_draft_model *d = (fr_draft_model *)base;
     if (d->n)
         take_guesses(d);
-    else
-        whole = take_text(d, c);
-    d->seconds += fr_second_model_seconds(&d->second) + fr_seconds() - start;
-    if (!whole) {
-        wait_for_pass(d, c, p);
-        return;
-    }
+    else if (!take_text(d, c))
+        return; // there is more of it
     p->prepaid += learn_time(d, c);
     d->n = next_nodes(d, c, d->node[0], d->node);
-    if (d->n)
-        wait_for_pass(d, c, p);
-    else
-        hand_over(d, &p->tree);
+    d->is_drafting = d->n > 0;
+    if (!d->is_drafting) hand_over(d, &p->tree);
 }
 
 // Commits what was guessed behind and accepted; the new root stays to be read, for its logits.
@@ -394,7 +383,8 @@ static void close_draft_model(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = go_on,
+                                   .want = want,
+                                   .got = got,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,

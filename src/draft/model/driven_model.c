@@ -7,7 +7,6 @@
 // guesses of every row are leaves. Its random numbers are the target's (seed, position), so equal
 // distributions give equal tokens at a temperature too.
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "decode/decoder.h"
 #include "draft/kit/draft_benefit.h"
 #include "draft/model/guess.h"
@@ -85,8 +84,8 @@ static int add_guesses(fr_driven *d, fr_tree *tree, int node, float *logits, int
 static int decode_on(fr_driven *d, const fr_context *c, fr_tree *tree, int node, int most) {
     fr_decoder *inner = &d->decoder;
     const int before = inner->n_ids;
-    const double start = fr_seconds();
     d->n_tokens = 0;
+    fr_draft_lap(c);
     fr_decoder_step(inner, most, take_token, d);
     if (!d->n_tokens) return -1; // its logits are no numbers
     for (int i = 0; i < d->n_tokens && node >= 0; i++) {
@@ -94,7 +93,7 @@ static int decode_on(fr_driven *d, const fr_context *c, fr_tree *tree, int node,
         if (d->token[i] >= d->small.n_common) return -1;
         node = add_guesses(d, tree, node, logits, before + i, d->token[i]);
     }
-    fr_draft_benefit_learn(&d->benefit, c->budget, 1, c->n_ids, fr_seconds() - start);
+    fr_draft_benefit_learn(&d->benefit, c->budget, 1, c->n_ids, fr_draft_lap(c));
     return node;
 }
 
@@ -132,10 +131,11 @@ static int most_tokens(const fr_driven *d, const fr_tree *tree, int node) {
 }
 
 static double read_text(fr_driven *d, const fr_context *c) {
-    const double start = fr_seconds();
     const int before = d->decoder.kv.n_committed;
+    fr_draft_lap(c);
     fr_decoder_prompt(&d->decoder, c->ids, c->n_ids, c->sampling);
-    return d->decoder.kv.n_committed > before + 2 ? fr_seconds() - start : 0;
+    const double seconds = fr_draft_lap(c);
+    return d->decoder.kv.n_committed > before + 2 ? seconds : 0;
 }
 
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
@@ -171,7 +171,8 @@ static void close_driven(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "draft-model",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = fr_no_go_on,
+                                   .want = fr_no_want,
+                                   .got = fr_no_got,
                                    .extend = fr_no_extend,
                                    .observe = observe,
                                    .report = fr_no_report,

@@ -107,10 +107,6 @@ float *fr_second_model_logits(fr_second_model *s, int row) {
     return fr_forward_logits(s->batch->forward, s->first + row);
 }
 
-double fr_second_model_seconds(const fr_second_model *s) {
-    return fr_draft_batch_seconds(s->batch, s->n_rows);
-}
-
 void fr_second_model_commit(fr_second_model *s, const int32_t *ids, const int *path, int n) {
     assert(s->kv.n_committed + n <= s->small.n_ctx);
     memcpy(s->ids + s->kv.n_committed, ids, sizeof *ids * (size_t)n);

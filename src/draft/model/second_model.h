@@ -56,8 +56,6 @@ float *fr_second_model_last_logits(fr_second_model *s);
 bool fr_second_model_put_guesses(fr_second_model *s, const int32_t *ids, const int *parent, int n);
 int fr_second_model_slot(const fr_second_model *s, int row);
 float *fr_second_model_logits(fr_second_model *s, int row);
-double
-fr_second_model_seconds(const fr_second_model *s); // the share of its rows in the last pass' time
 // n guesses in scratch slots path[], each the parent of the next one, turned out right; all others
 // are dropped.
 void fr_second_model_commit(fr_second_model *s, const int32_t *ids, const int *path, int n);

@@ -8,7 +8,6 @@
 // (tree/hits.h) is the length of the span, with the path behind it, and the share of what followed;
 // its hit rate is learned from the text.
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "decode/counts.h"
 #include "draft/kit/candidates.h"
 #include "draft/retrieval/continuations.h"
@@ -123,7 +122,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_tree *tree = &p->tree;
     fr_rest *d = (fr_rest *)base;
-    const double start = fr_seconds();
+    fr_draft_lap(c);
     fr_datastore_match match[FR_DATASTORE_ORDER];
     const int span = fr_datastore_find(d->store, c->ids, c->n_ids, d->most, match);
     d->count.lookups++;
@@ -132,7 +131,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
         d->count.spans += span;
         grow(d, &match[span - 1], span, tree);
     }
-    d->count.seconds += fr_seconds() - start;
+    d->count.seconds += fr_draft_lap(c);
 }
 
 static void report(const fr_drafter *base, fr_draft_counts *to) {
@@ -161,7 +160,8 @@ static void close_rest(fr_drafter *base) {
 static const fr_drafter_ops OPS = {.name = "rest",
                                    .begin = begin,
                                    .propose = propose,
-                                   .go_on = fr_no_go_on,
+                                   .want = fr_no_want,
+                                   .got = fr_no_got,
                                    .extend = fr_no_extend,
                                    .observe = fr_no_observe,
                                    .report = report,

@@ -2,7 +2,6 @@
 // reads the frontier's nodes through the method's layers and the head, until the best guess is too
 // unsure; afterwards the threshold learns how much of the chain was accepted.
 #include "draft/self/self_draft.h"
-#include "base/clock.h"
 #include <string.h>
 
 _Static_assert((int)FR_SELF_ROWS + (int)FR_TREE_MAX <= (int)FR_MAX_SCRATCH &&
@@ -98,7 +97,7 @@ static float guess_behind(fr_self_draft *s, const fr_context *c, int n) {
     const fr_beam *b = &s->base.beam;
     fr_row rows[FR_BEAM_WIDTH];
     float sure = 0;
-    const double start = fr_seconds();
+    fr_draft_lap(c);
     for (int i = 0; i < n; i++) {
         const fr_beam_node *node = &b->node[b->frontier[i]];
         const int parent =
@@ -111,7 +110,7 @@ static float guess_behind(fr_self_draft *s, const fr_context *c, int n) {
         const float p = expand(s, b->frontier[i], i, fr_forward_slot(c->forward, i));
         if (i == 0) sure = p;
     }
-    fr_trained_took(&s->base, c, n, fr_seconds() - start);
+    fr_trained_took(&s->base, c, n, fr_draft_lap(c));
     return sure;
 }
 

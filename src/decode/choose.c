@@ -1,6 +1,6 @@
 // choose.c — first the trees whose size is settled. Then the scores of all other members' nodes are
 // merged, likeliest first; the budget says how many of them pay, and each tree keeps its share. A
-// text whose answer is known has the tree that it would have alone.
+// text with a hook has the tree that it would have alone.
 #include "decode/choose.h"
 
 // Candidates of all members together; what a pass has room for beside a chunk of a prompt.
@@ -21,7 +21,7 @@ static int most_alone(const fr_decoder *d) {
 }
 
 static int share_of(const fr_decoder *d, int n_roots) {
-    return d->known ? CANDIDATES : CANDIDATES / n_roots;
+    return d->hook ? CANDIDATES : CANDIDATES / n_roots;
 }
 
 static bool is_open(const fr_decoder *d) { // whether the budget may say its size

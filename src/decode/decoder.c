@@ -67,7 +67,7 @@ fr_context fr_decoder_context(const fr_decoder *d) {
     return (fr_context){.model = d->model,
                         .forward = d->group->forward,
                         .first_row = d->first_row,
-                        .place = d->known ? d->known->place : NULL,
+                        .place = d->hook ? d->hook->place : NULL,
                         .tap = d->tap,
                         .kv = (fr_kv *)(uintptr_t)&d->kv,
                         .ids = d->ids,
@@ -83,11 +83,11 @@ float *fr_decoder_logits(const fr_decoder *d, int node) {
 }
 
 int fr_decoder_place(const fr_decoder *d, int row) {
-    return fr_place_in_pass(d->first_row, d->known ? d->known->place : NULL, row);
+    return fr_place_in_pass(d->first_row, d->hook ? d->hook->place : NULL, row);
 }
 
 int fr_decoder_in_pass(const fr_decoder *d) {
-    return d->known ? d->known->n_rows : d->n_rows;
+    return d->hook ? d->hook->n_rows : d->n_rows;
 }
 
 // ---------------------------------------------------------------- texts
@@ -138,7 +138,7 @@ void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_samp
     fr_kv_stretch(&d->kv, stretched);
     d->n_shown = kept;
     // Without a drafter there is nothing to accept: the bytes of EXACT.
-    assert(!d->known || (!d->adapt && d->accept.rule == FR_RULE_EXACT));
+    assert(!d->hook || (!d->adapt && d->accept.rule == FR_RULE_EXACT));
     const fr_rule_ops *rule =
         &fr_rules[fr_drafter_is_none(d->drafter) ? FR_RULE_EXACT : d->accept.rule];
     d->stats = (fr_stats){.lossless = rule->same_bytes,

@@ -8,7 +8,7 @@
 #ifndef FR_DECODE_DECODER_H
 #define FR_DECODE_DECODER_H
 #include "decode/accept_option.h"
-#include "decode/known_answer.h"
+#include "decode/step_hook.h"
 #include "decode/tree_option.h"
 #include "decode/verify.h"
 
@@ -29,7 +29,8 @@ typedef struct fr_decoder_turn { // what a decoder may do in the next step
     void *user;
 } fr_decoder_turn;
 
-typedef struct fr_decoder {
+typedef struct fr_decoder fr_decoder;
+struct fr_decoder {
     const fr_model *model;
     fr_decoder_group *group;
     bool alone; // the group is its own
@@ -49,7 +50,7 @@ typedef struct fr_decoder {
     fr_logprobs *prompt_scores; // borrowed: [n_prompt] of the prompt's tokens; NULL: none
     int n_top;                  // of each, the likeliest tokens that are listed
     bool drawn_scores;          // of new tokens: of what they are drawn from
-    fr_known_answer *known;     // borrowed: what the text will be; NULL: nobody knows
+    fr_step_hook *hook;         // borrowed; NULL: all rows are in the pass
     fr_watch_fn *watch;         // NULL: nobody looks
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
@@ -67,7 +68,7 @@ typedef struct fr_decoder {
     fr_draft_clock draft_clock; // of its drafter
     bool drafts;                // its proposal is not complete:
     fr_draft_want want;         // ... what its drafter needs next
-} fr_decoder;
+};
 
 // A decoder by itself.
 fr_status fr_decoder_open(fr_decoder *d, const fr_model *m, int n_ctx, fr_kv_type kv_type,
@@ -112,9 +113,9 @@ fr_context fr_decoder_context(const fr_decoder *d);      // what its drafter may
 float *fr_decoder_logits(const fr_decoder *d, int node); // of the last step's tree
 int fr_decoder_place(const fr_decoder *d, int row);      // in the pass, of one of its rows
 int fr_decoder_in_pass(const fr_decoder *d);             // how many of its rows are there
-// Whether a text that was read before serves its step (known_answer.h).
+// Whether its step's results come from elsewhere.
 static inline bool fr_decoder_is_served(const fr_decoder *d) {
-    return d->known && d->known->served;
+    return d->hook && d->hook->served;
 }
 
 #endif

@@ -8,7 +8,7 @@
 #define FR_DECODE_DRAFTER_H
 #include "decode/budget.h"
 #include "decode/draw/sampler.h"
-#include "decode/known_answer.h"
+#include "decode/step_hook.h"
 #include "gguf/gguf.h"
 #include "model/forward.h"
 #include "tree/hits.h"
@@ -57,7 +57,7 @@ typedef struct fr_context {
     fr_forward *forward;  // for passes of its own on the target (skip set, stop layer); scratch is
                           // dropped after
     int first_row;        // index in the step's pass of its row 0; 0 in passes of its own
-    const int16_t *place; // [rows] offset of row i from first_row (known_answer.h); NULL: i
+    const int16_t *place; // [rows] offset of row i from first_row (step_hook.h); NULL: i
     const uint8_t *tap;   // [n_taps] index of needs.taps[t] among the pass' taps; NULL: t
     fr_kv *kv;
     const int32_t *ids;

@@ -58,14 +58,6 @@ void fr_member_got(fr_decoder *d, double seconds) {
     fr_draft_clock_stop(&d->draft_clock);
 }
 
-static void choose_known(fr_decoder *d) {
-    const fr_needs *needs = &d->drafter->needs;
-    const int answered = d->n_ids - d->n_prompt;
-    fr_known_answer_choose(d->known, &d->tree, d->rows, d->n_rows, answered, needs->all_rows);
-    d->known->served = !needs->max_attached && !needs->all_rows &&
-                       fr_known_answer_serves(d->known, &d->tree, d->ids, d->n_ids, answered);
-}
-
 void fr_member_rows(fr_decoder *d, int room) {
     const int n = d->tree.n, free_slots = FR_MAX_SCRATCH - d->kv.n_scratch;
     fr_draft_clock_start(&d->draft_clock);
@@ -80,7 +72,7 @@ void fr_member_rows(fr_decoder *d, int room) {
     d->n_rows = d->drafter->ops->extend(d->drafter, &c, &d->tree, d->rows, n,
                                         n + attached < free_slots ? n + attached : free_slots);
     fr_draft_clock_stop(&d->draft_clock);
-    if (d->known) choose_known(d);
+    if (d->hook) d->hook->choose(d->hook, d, false);
 }
 
 // Whether it reads its prompt for the first time, and the tokens' scores are wanted.
@@ -94,10 +86,7 @@ void fr_member_read(fr_decoder *d, int n) {
     for (int i = 0; i < n; i++)
         d->rows[i] = fr_row_token(d->ids[d->kv.n_committed + i], i - 1, wants);
     d->n_rows = n;
-    if (!d->known) return;
-    fr_known_answer_keep(d->known, n);
-    d->known->served = d->known->text && !scores_prompt(d) &&
-                       fr_known_text_has(d->known->text, d->ids, d->kv.n_committed + n);
+    if (d->hook) d->hook->choose(d->hook, d, true);
 }
 
 fr_extra_rows fr_member_extra_rows(const fr_decoder *d) {
@@ -121,7 +110,7 @@ fr_extra_rows fr_member_extra_rows(const fr_decoder *d) {
 static void commit(fr_decoder *d, const int *rows, int n) {
     int slots[FR_PREFILL_ROWS];
     if (fr_decoder_is_served(d)) {
-        fr_kv_copy_more(&d->kv, &d->known->text->kv, d->kv.n_committed + n);
+        d->hook->commit(d->hook, d, n);
         return;
     }
     for (int i = 0; i < n; i++)
@@ -193,21 +182,13 @@ static void count_pass(fr_decoder *d, double seconds) {
         d->stats.expected += d->tree.node[i].score;
 }
 
-// The path that the answer says, where no pass was run.
-static void follow(fr_decoder *d) {
-    fr_verdict *v = &d->verdict;
-    v->n_path = fr_known_answer_follow(d->known, &d->tree, d->n_ids - d->n_prompt, v->path,
-                                       d->ids + d->n_ids);
-    v->next = d->ids[d->n_ids + v->n_path - 1];
-}
-
 void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds) {
     const double start = fr_seconds();
     const fr_rule rule = fr_drafter_is_none(d->drafter) ? FR_RULE_EXACT : d->accept.rule;
     const fr_verification a = {.tree = &d->tree,
                                .forward = d->group->forward,
                                .first_row = d->first_row,
-                               .place = d->known ? d->known->place : NULL,
+                               .place = d->hook ? d->hook->place : NULL,
                                .room = room,
                                .typical = &d->accept.typical,
                                .ids = d->ids,
@@ -220,7 +201,7 @@ void fr_member_verify(fr_decoder *d, fr_verify_room *room, double seconds) {
     d->verdict.rows = d->rows;
     d->verdict.n_rows = d->n_rows;
     if (fr_decoder_is_served(d))
-        follow(d);
+        d->hook->follow(d->hook, d);
     else
         fr_rules[rule].verify(&d->verdict, &a);
     count_depths(d);

@@ -87,7 +87,7 @@ static void read_texts(fr_decoder_group *g, fr_decoder *const *readers, int n) {
 
 // How many rows the drafter of a member may attach, `left` of them being still to come.
 static int room_of(const fr_decoder *d, int spare, int left) {
-    return d->known ? FR_MAX_ROWS - FR_PREFILL_ROWS - d->tree.n : spare / left;
+    return d->hook ? FR_MAX_ROWS - FR_PREFILL_ROWS - d->tree.n : spare / left;
 }
 
 // The rows of the trees that pay beside what is read, and what drafters attach to them; then as
@@ -153,7 +153,7 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     d->first_row = g->n_rows;
     assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
     for (int i = 0; i < d->n_rows; i++) {
-        if (d->known && d->known->place[i] < 0) continue;
+        if (d->hook && d->hook->place[i] < 0) continue;
         fr_row *row = &g->rows[g->n_rows++];
         *row = d->rows[i];
         row->seq = seq;
@@ -163,22 +163,13 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     }
 }
 
-// The rows of a member whom a text that was read before serves stand behind those of the pass.
+// The rows of a member whose results come from elsewhere lie after those of the pass.
 static void serve_rows(fr_decoder_group *g, fr_decoder *d, bool reads) {
-    const fr_needs *needs = &d->drafter->needs;
     if (!fr_decoder_is_served(d)) return;
     d->first_row = g->n_rows;
     assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
-    for (int i = 0; i < d->n_rows; i++) {
-        if (d->known->place[i] < 0) continue;
-        const int at = d->kv.n_committed + (reads ? i : d->tree.node[i].depth);
-        if (needs->final)
-            fr_forward_put_final(g->forward, g->n_rows, fr_known_text_final(d->known->text, at));
-        for (int t = 0; t < needs->n_taps; t++)
-            fr_forward_put_tap(g->forward, d->tap[t], g->n_rows,
-                               fr_known_text_tap(d->known->text, needs->taps[t], at));
-        g->n_rows++;
-    }
+    for (int i = 0; i < d->n_rows; i++)
+        if (d->hook->place[i] >= 0) d->hook->serve(d->hook, d, reads, i, g->n_rows++);
 }
 
 static void run_pass(fr_decoder_group *g, fr_decoder *const *members, int n) {
@@ -256,7 +247,7 @@ static void settle(fr_decoder_group *g, fr_decoder *const *members) {
     fr_extra_rows_add(&besides, &g->read);
     g->seconds_predicted =
         fr_budget_predict(&g->budget, g->n_roots ? rows : 0, &besides, g->context);
-    if (tokens && !members[0]->known) // else rows were left out
+    if (tokens && !members[0]->hook) // else rows were left out
         fr_budget_learn(&g->budget, rows, &all, &g->read, g->context, tokens, g->seconds_pass,
                         draft);
 }
@@ -294,12 +285,12 @@ static void finish(fr_decoder_group *g, fr_decoder *const *members, int n, int n
     end_phase(g, FR_STEP_TAKE);
 }
 
-// How many of the n members have room in one pass: all, but for texts whose answers are known.
+// How many of the n members have room in one pass: all, but for texts with hooks.
 static int that_fit(fr_decoder *const *members, int n) {
     int rows = 0, i = 0;
     while (i < n && rows + fr_decoder_in_pass(members[i]) <= FR_MAX_ROWS)
         rows += fr_decoder_in_pass(members[i++]);
-    assert(i == n || members[0]->known);
+    assert(i == n || members[0]->hook);
     return i;
 }
 

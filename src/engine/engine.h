@@ -33,9 +33,9 @@ void fr_engine_keep(fr_engine *e); // one keeper more, until its fr_engine_close
 // Has every proposal of the session's drafter shown to `watch` (decoder.h); NULL ends it.
 void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
 
-// From the next step on passes leave out what the answer, which the caller owns, contradicts
-// (known_answer.h); NULL ends it. For a session that does not adapt, under the exact rule.
-void fr_session_know(fr_session *s, fr_known_answer *known);
+// From the next step on the hook, which the caller owns, chooses rows (decode/step_hook.h); NULL
+// ends it. For a session that does not adapt, under the exact rule.
+void fr_session_hook(fr_session *s, fr_step_hook *hook);
 
 // Has the drafter asked at every place of what is generated, and nothing of it used: each pass takes
 // the root alone, so tokens are those of plain decoding, one a step. `watch` sees each proposal,

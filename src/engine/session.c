@@ -125,9 +125,9 @@ void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user) {
     s->decoder.watch_user = user;
 }
 
-void fr_session_know(fr_session *s, fr_known_answer *known) {
-    assert(!known || (!s->decoder.adapt && s->decoder.accept.rule == FR_RULE_EXACT));
-    s->decoder.known = known;
+void fr_session_hook(fr_session *s, fr_step_hook *hook) {
+    assert(!hook || (!s->decoder.adapt && s->decoder.accept.rule == FR_RULE_EXACT));
+    s->decoder.hook = hook;
 }
 
 bool fr_session_ask_everywhere(fr_session *s, fr_watch_fn *watch, const fr_dist_watch *dists,

@@ -8,6 +8,7 @@
 #include "engine/session.h"
 #include "gguf/hash.h"
 #include "lab/cmd/replay/copied.h"
+#include "lab/cmd/replay/known_answer.h"
 #include <string.h>
 
 typedef struct speaker {
@@ -78,7 +79,7 @@ static fr_status open_session(const play *p, speaker *s, fr_error *err) {
         .group = p->group};
     const fr_status st = fr_session_open(&s->session, r->engine, &options, err);
     if (st || !p->known) return st;
-    fr_session_know(s->session, &s->known);
+    fr_session_hook(s->session, fr_known_answer_hook(&s->known));
     fr_session_watch(s->session, watch_pass, s);
     return FR_OK;
 }
@@ -98,7 +99,7 @@ static fr_status take_answer(const play *p, speaker *s, fr_error *err) {
 
 // Has the target read prompt and answer, unless another drafter had it do so. Texts beyond the
 // original context of a model with LongRoPE have their keys made anew on the way: they are not
-// served (decode/known_answer.h).
+// served (known_answer.h).
 static fr_status read_text(play *p, speaker *s, fr_error *err) {
     lab_conversation *c = &p->r->item[s->conversation];
     const fr_model *m = &p->r->engine->model;

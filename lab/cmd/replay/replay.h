@@ -4,7 +4,7 @@
 // Plain decoding answers every conversation once, many at a time. Then, some conversations after
 // the other, the target reads the whole text once, and each drafter goes over it: no pass is run
 // where it attaches no rows, else passes leave out the rows that the answer contradicts
-// (decode/known_answer.h). It proposes and is told what it would be without that, so it takes as
+// (known_answer.h). It proposes and is told what it would be without that, so it takes as
 // many passes. A share of the conversations is decoded for real too.
 #ifndef LAB_CMD_REPLAY_REPLAY_H
 #define LAB_CMD_REPLAY_REPLAY_H
@@ -13,6 +13,7 @@
 #include "cmd/lib/progress.h"
 #include "cmd/lib/prompt_sets.h"
 #include "engine/engine.h"
+#include "lab/cmd/replay/known_text.h"
 
 enum { LAB_REPLAY_DRAFTERS = 64, LAB_KEY = 17, LAB_DAY = 11 };
 // Raise it where a drafter begins to propose other trees: results of before are measured again.

@@ -11,31 +11,20 @@
 // tokens of it: states, keys and values are those of then, and the path is what the answer says.
 // Attached rows, and what lies behind the answer's end or its first token that the target does not
 // give, have their passes as before.
-//
-// All decoders of a group that take part in a step have one of these, or none has. Their rows are
-// limited as if each were alone; where they do not fit into one pass a step takes several.
-#ifndef FR_DECODE_KNOWN_ANSWER_H
-#define FR_DECODE_KNOWN_ANSWER_H
-#include "decode/known_text.h"
-#include "model/row.h"
-#include "tree/tree.h"
-#include <assert.h>
+#ifndef LAB_CMD_REPLAY_KNOWN_ANSWER_H
+#define LAB_CMD_REPLAY_KNOWN_ANSWER_H
+#include "decode/decoder.h"
+#include "lab/cmd/replay/known_text.h"
 
 typedef struct fr_known_answer { // {0}: nothing is known
+    fr_step_hook hook;
     const int32_t *ids; // [n] borrowed: the answer, from the first token after the prompt on;
     int n;              // ... set by the owner before a text begins
     const fr_known_text *text; // borrowed: prompt and answer, read before; NULL: passes are run
-    // Of the step at hand.
-    int16_t place[FR_MAX_ROWS]; // of each of its rows in its part of the pass; -1: left out
-    int n_rows;                 // of that part
-    bool served;                // by the text: the pass has no rows of this step
 } fr_known_answer;
 
-// Where a text's row lies in a pass in which its rows begin at `first`. place NULL: all are there.
-static inline int fr_place_in_pass(int first, const int16_t *place, int row) {
-    assert(!place || place[row] >= 0);
-    return first + (place ? place[row] : row);
-}
+// The hook of a text whose answer is k, for fr_session_hook; it lives as long as k.
+fr_step_hook *fr_known_answer_hook(fr_known_answer *k);
 
 // Which of the n rows (row i < tree->n is node i, the rest is attached) are in the pass, `answered`
 // tokens of the answer being there. all: every one.

@@ -1,4 +1,4 @@
-#include "decode/known_text.h"
+#include "lab/cmd/replay/known_text.h"
 #include "base/alloc.h"
 #include "decode/decoder.h"
 #include <assert.h>

@@ -3,8 +3,8 @@
 //
 // They are read once, in passes of many rows, and serve every drafter that goes over the text
 // (known_answer.h): a row's results do not depend on its company.
-#ifndef FR_DECODE_KNOWN_TEXT_H
-#define FR_DECODE_KNOWN_TEXT_H
+#ifndef LAB_CMD_REPLAY_KNOWN_TEXT_H
+#define LAB_CMD_REPLAY_KNOWN_TEXT_H
 #include "decode/draw/sampler.h"
 #include "model/forward.h"
 

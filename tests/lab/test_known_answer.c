@@ -1,5 +1,5 @@
 // Which rows of a tree may be right by an answer that is known.
-#include "decode/known_answer.h"
+#include "lab/cmd/replay/known_answer.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,10 +25,10 @@ static void grow(fr_tree *t, fr_row *rows) {
 static void expect(const fr_known_answer *k, const int16_t *place, int n) {
     int in = 0;
     for (int i = 0; i < n; i++) {
-        assert_int_equal(k->place[i], place[i]);
+        assert_int_equal(k->hook.place[i], place[i]);
         in += place[i] >= 0;
     }
-    assert_int_equal(k->n_rows, in);
+    assert_int_equal(k->hook.n_rows, in);
 }
 
 static void what_the_answer_contradicts_is_left_out_with_what_hangs_there(void **state) {

@@ -138,7 +138,7 @@ static const fr_drafter_ops OPS = {.name = "jacobi",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("window", "W", jacobi, width, 1, FR_JACOBI_WIDTH,
-                  "guesses of the chain, 1 to 63 (default 3)"),
+                  "number of guesses in the chain, 1 to 63 (default 3)"),
     {0}};
 
 static fr_status open_jacobi(fr_drafter **out, const char *file, const fr_drafter_config *config,
@@ -169,7 +169,7 @@ static fr_status open_jacobi(fr_drafter **out, const char *file, const fr_drafte
 
 const fr_drafter_method lab_jacobi_method = {
     .name = "jacobi",
-    .what = "a chain of guesses that every pass replaces by what it says of it",
+    .what = "a chain of guesses that every pass replaces by the model's own tokens",
     .file = "",
     .options = OPTIONS,
     .cost = 1,

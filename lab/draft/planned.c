@@ -51,14 +51,15 @@ static const char *const TREES[] = {"dynamic", "static", "random", NULL};
 #define OWN                                                                                        \
     FR_OPTION_WORD("tree", "SHAPE", planned, trees.kind, TREES,                                    \
                    "dynamic (default), static or random, as in the paper"),                        \
-        FR_OPTION_INT("rows", "N", planned, trees.rows, 2, FR_ATTACHED_MOST,                       \
-                      "of a pass, 2 to 128; default: of up to 32 the fastest by measured cost")
+        FR_OPTION_INT(                                                                             \
+            "rows", "N", planned, trees.rows, 2, FR_ATTACHED_MOST,                                 \
+            "rows of a pass, 2 to 128 (default: up to 32, the fastest number by measured cost)")
 
 static const fr_drafter_option OWN_OPTIONS[] = {OWN, {0}};
 static const fr_drafter_option OPTIONS[] = {
     OWN,
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as the pack's chains have"),
+                  "tokens drafted ahead, 1 to 16 (default: the length of the pack's chains)"),
     {0}};
 
 // ---------------------------------------------------------------- open
@@ -104,8 +105,8 @@ static fr_status open_transfer(fr_drafter **out, const char *file, const fr_draf
 
 const fr_drafter_method lab_ppd_planned_method = {
     .name = "ppd-planned",
-    .what = "ppd with the paper's trees, settled before a text is seen; needs --no-adapt",
-    .file = "a pack of ppd; else one that is found",
+    .what = "ppd with the paper's trees, fixed before a text is read; needs --no-adapt",
+    .file = "a pack of ppd (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_ppd_form,
     .cost = 2,
@@ -113,8 +114,8 @@ const fr_drafter_method lab_ppd_planned_method = {
 
 const fr_drafter_method lab_hidden_transfer_planned_method = {
     .name = "hidden-transfer-planned",
-    .what = "hidden-transfer with PPD's trees, settled before a text is seen; needs --no-adapt",
-    .file = "a pack of hidden-transfer; else one that is found",
+    .what = "hidden-transfer with PPD's trees, fixed before a text is read; needs --no-adapt",
+    .file = "a pack of hidden-transfer (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_hidden_transfer_form,
     .cost = 2,

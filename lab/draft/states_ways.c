@@ -16,8 +16,9 @@
 enum { CANDIDATES = 64 }; // tokens of a level that are looked at
 
 static const fr_drafter_option OPTIONS[] = {
-    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "states of a chain, 1 to 16; default: as many as pay, 6 with --no-adapt"),
+    FR_OPTION_INT(
+        "depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+        "number of states in a chain, 1 to 16 (default: as many as pay; with --no-adapt 6)"),
     FR_TRAINED_WIDTH("8"),
     {0}};
 
@@ -159,8 +160,8 @@ static fr_status open_iterative(fr_drafter **out, const char *file, const fr_dra
 
 const fr_drafter_method lab_hidden_state_union_method = {
     .name = "hidden-state-union",
-    .what = "hidden-state with the trees of the newest chain and of what is left of the last one",
-    .file = "a pack of hidden-state; else one that is found",
+    .what = "hidden-state with a tree of the new chain and a tree of the rest of the last one",
+    .file = "a pack of hidden-state (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_hidden_state_form,
     .cost = 3,
@@ -168,8 +169,8 @@ const fr_drafter_method lab_hidden_state_union_method = {
 
 const fr_drafter_method lab_hidden_state_iterative_method = {
     .name = "hidden-state-iterative",
-    .what = "hidden-state whose states read guesses; the head is read at every depth",
-    .file = "a pack of hidden-state; else one that is found",
+    .what = "hidden-state with states that read guesses, and the head at every depth",
+    .file = "a pack of hidden-state (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_hidden_state_form,
     .cost = 3,

@@ -21,7 +21,8 @@ static fr_status open_none(fr_drafter **out, const char *file, const fr_drafter_
 }
 
 const fr_drafter_method fr_none_method = {.name = "none",
-                                          .what = "plain decoding, one token a pass: the reference",
+                                          .what =
+                                              "plain decoding, one token per pass; the reference",
                                           .file = "",
                                           .options = NO_OPTIONS,
                                           .open = open_none};

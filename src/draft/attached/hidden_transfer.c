@@ -39,7 +39,7 @@ static const fr_drafter_ops OPS = {.name = "hidden-transfer",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as there are maps"),
+                  "tokens drafted ahead, 1 to 16 (default: the number of maps in the pack)"),
     FR_TRAINED_WIDTH("8"),
     {0}};
 
@@ -76,8 +76,8 @@ static fr_status open_hidden_transfer(fr_drafter **out, const char *file,
 
 const fr_drafter_method fr_hidden_transfer_method = {
     .name = "hidden-transfer",
-    .what = "middle states of the model, mapped ahead within its own pass",
-    .file = "a pack of forerun train; else one that is found",
+    .what = "states of middle layers, mapped to later positions within the model's own pass",
+    .file = "a pack from 'forerun train' (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_hidden_transfer_form,
     .in_auto = "prompt-lookup+hidden-transfer",

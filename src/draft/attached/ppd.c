@@ -38,8 +38,9 @@ static const fr_drafter_ops OPS = {.name = "ppd",
                                    .close = close_ppd};
 
 static const fr_drafter_option OPTIONS[] = {
-    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as there are prompts"),
+    FR_OPTION_INT(
+        "depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+        "tokens drafted ahead, 1 to 16 (default: the number of prompt tokens in the pack)"),
     FR_TRAINED_WIDTH("8"),
     {0}};
 
@@ -61,8 +62,8 @@ static fr_status open_ppd(fr_drafter **out, const char *file, const fr_drafter_c
 
 const fr_drafter_method fr_ppd_method = {
     .name = "ppd",
-    .what = "trained vectors, attached to the model's own pass, that guess ahead",
-    .file = "a pack of forerun train; else one that is found",
+    .what = "trained prompt tokens in the model's own pass that guess later tokens",
+    .file = "a pack from 'forerun train' (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_ppd_form,
     .in_auto = "prompt-lookup+ppd",

@@ -380,17 +380,19 @@ static const fr_drafter_ops OPS = {.name = "chimera",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("tree", "SHAPE", fr_chimera, tree, TREE_NAMES,
-                   "dynamic (default); chain: the guesses after the best path serve all nodes of "
-                   "a\nlevel; or static: the same with one tree of 25 nodes"),
+                   "dynamic (default); chain: all nodes of a level use the guesses after the best "
+                   "path;\nstatic: chain with one fixed tree of 25 nodes"),
     FR_OPTION_INT("context", "N", fr_chimera, room, 0, MOST_ROOM,
-                  "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
+                  "maximum number of ids outside the draft vocabulary taken from the text,\n0 to "
+                  "8192 (default 512)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay, 6 with --no-adapt"),
+                  "tokens drafted ahead, 1 to 16 (default: as many as pay; with --no-adapt 6)"),
     FR_TRAINED_WIDTH("8"),
     FR_OPTION_INT("cache", "N", fr_chimera, cache, 0, MOST_CACHED,
-                  "states of n-grams kept in memory, 0 to 1048576 (default 4096)"),
-    FR_OPTION_TEXT("store", "FOLDER", fr_chimera, store,
-                   "where states evicted from the cache are kept (up to 1 GB), for later runs too"),
+                  "number of n-gram states kept in memory, 0 to 1048576 (default 4096)"),
+    FR_OPTION_TEXT(
+        "store", "FOLDER", fr_chimera, store,
+        "folder for states evicted from the cache (up to 1 GB), also used by later runs"),
     {0}};
 
 // ---------------------------------------------------------------- open
@@ -438,8 +440,9 @@ static fr_status open_chimera(fr_drafter **out, const char *file, const fr_draft
 
 const fr_drafter_method fr_chimera_method = {
     .name = "chimera",
-    .what = "a trained block on states of the last few tokens, heads that read the model's too",
-    .file = "a pack of forerun train; else one that is found",
+    .what = "a trained decoder block on states of the last few tokens, with heads that also read "
+            "the model's state",
+    .file = "a pack from 'forerun train' (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_chimera_form,
     .in_auto = "prompt-lookup+chimera",

@@ -179,11 +179,12 @@ static const fr_drafter_ops OPS = {.name = "eagle",
 static const char *const TREES[] = {"dynamic", "static", NULL};
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("tree", "SHAPE", fr_eagle, is_fixed, TREES,
-                   "dynamic (default), or static: one tree, the best by the pack's accuracies"),
+                   "dynamic (default); static: one fixed tree, the best by the pack's accuracies"),
     FR_OPTION_INT("context", "N", fr_eagle, room, 0, MOST_ROOM,
-                  "ids of the text beyond the draft vocabulary that it can draft (default: 512)"),
+                  "maximum number of ids outside the draft vocabulary taken from the text,\n0 to "
+                  "8192 (default 512)"),
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay, 6 with --no-adapt"),
+                  "tokens drafted ahead, 1 to 16 (default: as many as pay; with --no-adapt 6)"),
     FR_TRAINED_WIDTH("8"),
     {0}};
 
@@ -221,8 +222,8 @@ static fr_status open_eagle(fr_drafter **out, const char *file, const fr_drafter
 
 const fr_drafter_method fr_eagle_method = {
     .name = "eagle",
-    .what = "a trained block that goes on from the model's hidden states",
-    .file = "a pack of forerun train; else one that is found",
+    .what = "a trained decoder block that continues the model's hidden states",
+    .file = "a pack from 'forerun train' (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_eagle_form,
     .in_auto = "prompt-lookup+eagle",

@@ -311,17 +311,20 @@ static const fr_drafter_ops OPS = {.name = "hidden-state",
                                    .close = close_hidden_state};
 
 static const fr_drafter_option OPTIONS[] = {
-    FR_OPTION_WORD("mode", "NAME", fr_hidden_state, mode, MODES,
-                   "use of the last step's leftover states: fresh, reuse, fused or auto (default)"),
-    FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "states of a chain, 1 to 16; default: as many as pay, 6 with --no-adapt"),
+    FR_OPTION_WORD(
+        "mode", "NAME", fr_hidden_state, mode, MODES,
+        "use of the states left from the last step: fresh, reuse, fused or auto (default)"),
+    FR_OPTION_INT(
+        "depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
+        "number of states in a chain, 1 to 16 (default: as many as pay; with --no-adapt 6)"),
     FR_TRAINED_WIDTH("8"),
     FR_OPTION_REAL("lambda", "X", fr_hidden_state, lambda, 0, 4,
                    "weight of the leftover logits in mode fused, 0 to 4 (default 0.3)"),
-    FR_OPTION_INT("candidates", "N", fr_hidden_state, candidates, 1, FR_SHORTLIST_MOST,
-                  "likeliest tokens of each level that may enter the tree, 1 to 256 (default 64)"),
+    FR_OPTION_INT(
+        "candidates", "N", fr_hidden_state, candidates, 1, FR_SHORTLIST_MOST,
+        "number of likeliest tokens of each level that may enter the tree, 1 to 256 (default 64)"),
     FR_OPTION_INT("inject", "N", fr_hidden_state, inject, 0, 1,
-                  "0: without the token bias, 1: with it (default 1)"),
+                  "1: use the token bias, 0: do not (default 1)"),
     {0}};
 
 fr_states *fr_hidden_state_states(fr_drafter *d) {
@@ -387,8 +390,8 @@ static fr_status open_hidden_state(fr_drafter **out, const char *file,
 
 const fr_drafter_method fr_hidden_state_method = {
     .name = "hidden-state",
-    .what = "a trained chain of hidden states, into which tokens are put late",
-    .file = "a pack of forerun train; else one that is found",
+    .what = "a trained decoder block that drafts hidden states first and tokens from them",
+    .file = "a pack from 'forerun train' (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_hidden_state_form,
     .in_auto = "prompt-lookup+hidden-state",

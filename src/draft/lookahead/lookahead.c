@@ -216,13 +216,13 @@ static const fr_drafter_ops OPS = {.name = "lookahead",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("ngram", "N", fr_lookahead, window.n, 2, FR_WINDOW_NGRAM,
-                  "tokens of an n-gram, 2 to 8 (default 4)"),
+                  "number of tokens in an n-gram, 2 to 8 (default 4)"),
     FR_OPTION_INT("window", "W", fr_lookahead, width, 0, FR_WINDOW_WIDTH - 1,
-                  "columns of guessed tokens in a pass, 0 (none) to 63 (default 3)"),
+                  "columns of guessed tokens in a pass, 0 to 63; 0: no window (default 3)"),
     FR_OPTION_INT("guesses", "G", fr_lookahead, guesses, 1, FR_NGRAM_VOTES,
-                  "n-grams kept for a first token, 1 to 64 (default 3)"),
+                  "n-grams kept for each first token, 1 to 64 (default 3)"),
     FR_OPTION_INT("prompt", "N", fr_lookahead, of_text, 0, 1,
-                  "0: without the n-grams of the text so far (default 1)"),
+                  "1: also use n-grams of the text, 0: do not (default 1)"),
     {0}};
 
 static fr_status check_options(const fr_lookahead *d, fr_error *err) {
@@ -289,7 +289,8 @@ static fr_status open_lookahead(fr_drafter **out, const char *file, const fr_dra
 
 const fr_drafter_method fr_lookahead_method = {
     .name = "lookahead",
-    .what = "n-grams that the model's own pass makes of guessed tokens, and those of the text",
+    .what = "n-grams that the model generates from guessed tokens in its own pass, and n-grams of "
+            "the text",
     .file = "",
     .options = OPTIONS,
     .cost = 1,

@@ -102,7 +102,7 @@ static const fr_drafter_ops OPS = {.name = "medusa",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-                  "tokens drafted ahead, 1 to 16; default: as many as there are heads"),
+                  "tokens drafted ahead, 1 to 16 (default: the number of heads)"),
     FR_TRAINED_WIDTH("8"),
     {0}};
 
@@ -134,7 +134,7 @@ static fr_status open_medusa(fr_drafter **out, const char *file, const fr_drafte
 const fr_drafter_method fr_medusa_method = {
     .name = "medusa",
     .what = "trained heads on the model's last hidden state (Medusa, Hydra)",
-    .file = "a pack of forerun train; else one that is found",
+    .file = "a pack from 'forerun train' (default: the best pack found)",
     .options = OPTIONS,
     .pack = &fr_medusa_form,
     .in_auto = "prompt-lookup+medusa",

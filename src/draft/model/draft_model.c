@@ -394,7 +394,7 @@ static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_WORD("tree", "SHAPE", fr_draft_model, shape, SHAPES,
                    "chain, beam or sequoia (default: chain)"),
     FR_OPTION_INT("depth", "N", fr_draft_model, depth, 1, DEEPEST,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay, 4 with --no-adapt"),
+                  "tokens drafted ahead, 1 to 16 (default: as many as pay; with --no-adapt 4)"),
     {0}};
 
 const fr_second_model *fr_draft_model_second(const fr_drafter *d) {
@@ -444,7 +444,7 @@ static fr_status open_draft_model(fr_drafter **out, const char *file,
 const fr_drafter_method fr_draft_model_method = {
     .name = "draft-model",
     .what = "a second, smaller model with the same vocabulary",
-    .file = "a GGUF model of the target's vocabulary",
+    .file = "a GGUF model with the target's vocabulary",
     .options = OPTIONS,
     .cost = 4,
     .open = open_draft_model};

@@ -180,7 +180,7 @@ static const fr_drafter_ops OPS = {.name = "draft-model",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("depth", "N", fr_driven, depth, 1, DEEPEST,
-                  "tokens drafted ahead, 1 to 16; default: as many as pay, 4 with --no-adapt"),
+                  "tokens drafted ahead, 1 to 16 (default: as many as pay; with --no-adapt 4)"),
     {0}};
 
 // ---------------------------------------------------------------- open

@@ -152,9 +152,9 @@ static const fr_drafter_ops OPS = {.name = "prompt-lookup",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_REAL("min-score", "P", fr_prompt_lookup, votes.least, 0, 1,
-                   "least estimated probability of a candidate, 0 to 1 (default 0.01)"),
+                   "lowest estimated probability of a candidate, 0 to 1 (default 0.01)"),
     FR_OPTION_INT("matches", "N", fr_prompt_lookup, most_places, 1, MAX_PLACES,
-                  "earlier places looked at, 1 to 16 (default 8)"),
+                  "number of earlier places used, 1 to 16 (default 8)"),
     {0}};
 
 static fr_status open_prompt_lookup(fr_drafter **out, const char *file,
@@ -185,9 +185,10 @@ fail:
     return st;
 }
 
-const fr_drafter_method fr_prompt_lookup_method = {.name = "prompt-lookup",
-                                                   .what = "n-gram match in the text so far",
-                                                   .file = "",
-                                                   .options = OPTIONS,
-                                                   .cost = 1,
-                                                   .open = open_prompt_lookup};
+const fr_drafter_method fr_prompt_lookup_method = {
+    .name = "prompt-lookup",
+    .what = "continuations of earlier places in the text that match its last tokens",
+    .file = "",
+    .options = OPTIONS,
+    .cost = 1,
+    .open = open_prompt_lookup};

@@ -169,15 +169,15 @@ static const fr_drafter_ops OPS = {.name = "rest",
 
 static const fr_drafter_option OPTIONS[] = {
     FR_OPTION_INT("span", "N", fr_rest, most, 1, FR_DATASTORE_ORDER,
-                  "longest span of last tokens that is looked up, 1 to 16 (default 16)"),
+                  "longest span of last tokens to look up, 1 to 16 (default 16)"),
     FR_OPTION_INT("least-span", "N", fr_rest, least, 1, FR_DATASTORE_ORDER,
-                  "shortest one, 1 to 16 (default 1)"),
+                  "shortest span of last tokens to look up, 1 to 16 (default 1)"),
     FR_OPTION_INT("retrieved", "N", fr_rest, retrieved, 1, FR_CONTINUATIONS,
-                  "continuations counted, 1 to 5000 (default 256)"),
+                  "maximum number of continuations counted, 1 to 5000 (default 256)"),
     FR_OPTION_INT("depth", "N", fr_rest, depth, 1, FR_TREE_MAX_DEPTH,
-                  "tokens of a continuation, 1 to 63 (default 10)"),
+                  "maximum number of tokens of a continuation, 1 to 63 (default 10)"),
     FR_OPTION_REAL("min-score", "P", fr_rest, min_score, 0, 1,
-                   "least estimated probability of a candidate, 0 to 1 (default 0.01)"),
+                   "lowest estimated probability of a candidate, 0 to 1 (default 0.01)"),
     {0}};
 
 static fr_status read_options(fr_rest *d, const char *const *options, fr_error *err) {
@@ -253,8 +253,9 @@ static fr_status open_rest(fr_drafter **out, const char *file, const fr_drafter_
 }
 
 const fr_drafter_method fr_rest_method = {.name = "rest",
-                                          .what = "retrieval from a datastore of texts",
-                                          .file = "a datastore of forerun datastore",
+                                          .what =
+                                              "continuations retrieved from a datastore of texts",
+                                          .file = "a datastore from 'forerun datastore'",
                                           .options = OPTIONS,
                                           .cost = 1,
                                           .open = open_rest};

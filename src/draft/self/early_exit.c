@@ -226,8 +226,8 @@ static fr_status open_early_exit(fr_drafter **out, const char *file,
 
 const fr_drafter_method fr_early_exit_method = {
     .name = "early-exit",
-    .what = "the model's own first layers and a trained exit; its pass goes on behind them",
-    .file = "a pack of forerun train; else one that is found",
+    .what = "the model's first layers and a trained exit; the pass continues from there",
+    .file = "a pack from 'forerun train' (default: the best pack found)",
     .options = fr_self_options,
     .pack = &fr_early_exit_form,
     .in_auto = "prompt-lookup+early-exit",

@@ -98,9 +98,9 @@ static fr_status open_layer_skip(fr_drafter **out, const char *file,
 
 const fr_drafter_method fr_layer_skip_method = {
     .name = "layer-skip",
-    .what = "the model itself with some of its sublayers left out",
-    .file =
-        "a pack of forerun-lab train; else one that is found; else a rule says what is left out",
+    .what = "the model itself without some of its sublayers",
+    .file = "a pack from 'forerun-lab train' (default: the best pack found, or without one a fixed "
+            "rule)",
     .options = fr_self_options,
     .pack = &fr_layer_skip_form,
     .in_auto = "prompt-lookup+layer-skip",

@@ -12,11 +12,11 @@ _Static_assert((int)FR_SELF_ROWS + (int)FR_TREE_MAX <= (int)FR_MAX_SCRATCH &&
 
 const fr_drafter_option fr_self_options[] = {
     FR_OPTION_REAL("threshold", "P", fr_self_draft, fixed, 0, 1,
-                   "stop behind a token less probable than this, 0 to 1; default: adapted to "
-                   "what\nis accepted"),
+                   "stop after a token less probable than this, 0 to 1 (default: adapted to "
+                   "the\nshare of accepted tokens)"),
     FR_OPTION_INT(
         "depth", "N", fr_trained, depth, 1, FR_PACK_HEADS,
-        "tokens drafted ahead, 1 to 16; default: as many as pay, up to 8; 6 with --no-adapt"),
+        "tokens drafted ahead, 1 to 16 (default: as many as pay, up to 8; with --no-adapt 6)"),
     FR_TRAINED_WIDTH("1"),
     {0}};
 

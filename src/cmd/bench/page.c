@@ -96,11 +96,11 @@ static void put_verdict(fr_markup *m, const fr_bench *b) {
         fr_markup_text(m, best->spec);
         fr_markup_put(
             m,
-            " was the fastest over all prompts: %.2f times plain decoding.</strong> The "
-            "median answer gained %.2f times (%.2f to %.2f with a confidence of %.0f %%).",
+            " was the fastest over all prompts: %.2f times plain decoding.</strong> The median "
+            "speedup of an answer is %.2f (%.2f to %.2f with a confidence of %.0f %%).",
             fr_bench_speedup(b, best, -1), s->median, s->low, s->high, 100 * s->confidence);
         if (s->low <= 1 || s->confidence < 0.95)
-            fr_markup_raw(m, " These answers do not suffice to say that it is faster in general.");
+            fr_markup_raw(m, " These answers do not show that it is faster in general.");
     }
     fr_markup_raw(m, "</p>\n");
 }
@@ -111,8 +111,8 @@ static void put_difference(fr_markup *m, const fr_bench_run *run) {
     fr_markup_put(m, "<p class=\"%s\">", run->all.broken ? "bad" : "soft");
     fr_markup_text(m, run->spec);
     fr_markup_put(m,
-                  ": not the output of plain decoding%s, first at token %d of turn %d of prompt ",
-                  run->all.broken ? "" : " (which it does not promise)", d->token, d->turn + 1);
+                  ": output differs from plain decoding%s, first at token %d of turn %d of prompt ",
+                  run->all.broken ? "" : " (as --accept permits)", d->token, d->turn + 1);
     fr_markup_text(m, d->id);
     fr_markup_raw(m, " in ");
     fr_markup_text(m, d->file);
@@ -127,20 +127,21 @@ static void put_notes(fr_markup *m, const fr_bench *b) {
     }
     if (same)
         fr_markup_put(m,
-                      "<p>Every output is byte for byte that of plain decoding: %lld tokens, %lld "
-                      "bytes of text of each drafter.</p>\n",
+                      "<p>Every drafter gave the bytes of plain decoding: %lld tokens, %lld bytes "
+                      "of text.</p>\n",
                       (long long)b->runs[0].all.tokens, (long long)b->runs[0].all.bytes);
     if (b->repeated)
-        fr_markup_put(m, "<p>%d prompt%s the same as one before and ran once only.</p>\n",
-                      b->repeated, b->repeated > 1 ? "s were" : " was");
+        fr_markup_put(m, "<p>%d repeated prompt%s ran only once.</p>\n", b->repeated,
+                      b->repeated > 1 ? "s" : "");
     if (b->args->repeat > 1)
         fr_markup_put(m, "<p>Every prompt ran %d times, in new sessions.</p>\n", b->args->repeat);
     if (b->others.programs > 0 || b->others.host > 0) {
         fr_markup_raw(m, "<p class=\"bad\">The machine was shared:");
         if (b->others.programs > 0)
             fr_markup_put(m, " other programs used %.2f CPUs;", b->others.programs);
-        if (b->others.host > 0) fr_markup_put(m, " the host held back %.2f CPUs;", b->others.host);
-        fr_markup_raw(m, " times are longer than alone, and the pairs are farther apart.</p>\n");
+        if (b->others.host > 0) fr_markup_put(m, " the host withheld %.2f CPUs;", b->others.host);
+        fr_markup_raw(
+            m, " times are longer than on an idle machine, and the pairs differ more.</p>\n");
     }
 }
 
@@ -154,7 +155,7 @@ static void put_head(fr_markup *m, const fr_bench *b) {
     fr_markup_text(m, b->info.name);
     fr_markup_raw(m, "</h1>\n<p class=\"soft\">");
     fr_markup_text(m, cpu);
-    fr_markup_put(m, ", %s, %d thread%s; %d prompt%s, %d tokens an answer at most, ", b->info.isa,
+    fr_markup_put(m, ", %s, %d thread%s; %d prompt%s, at most %d tokens per answer, ", b->info.isa,
                   b->info.threads, b->info.threads > 1 ? "s" : "", b->n_prompts,
                   b->n_prompts > 1 ? "s" : "", b->args->n_predict);
     if (b->args->temp > 0)
@@ -210,8 +211,8 @@ static void put_row(fr_markup *m, const fr_bench *b, int run, int set, bool size
 static void put_table(fr_markup *m, const fr_bench *b, int set, bool sizes) {
     const fr_speedup *s = &fr_bench_tally(&b->runs[0], set)->speedup;
     fr_markup_put(m,
-                  "<p class=\"soft\">%d answer%s; intervals hold the median with a confidence of "
-                  "%.1f %%.</p>\n",
+                  "<p class=\"soft\">%d answer%s; intervals contain the median with a confidence "
+                  "of %.1f %%.</p>\n",
                   s->answers, s->answers > 1 ? "s" : "", 100 * s->confidence);
     fr_markup_raw(m, "<div class=\"wide\"><table>\n<tr><th>drafter</th>");
     if (sizes) fr_markup_raw(m, "<th>nodes</th>");
@@ -243,8 +244,9 @@ static void put_tables(fr_markup *m, const fr_bench *b) {
 // Where each drafter gained least and most.
 static void put_extremes(fr_markup *m, const fr_bench *b) {
     if (b->n_drafters < 2) return;
-    fr_markup_raw(m, "<h2>Where it pays</h2>\n<div class=\"wide\"><table>\n<tr><th>drafter</th>"
-                     "<th>least</th><th>prompt</th><th>most</th><th>prompt</th></tr>\n");
+    fr_markup_raw(
+        m, "<h2>Lowest and highest speedups</h2>\n<div class=\"wide\"><table>\n<tr><th>drafter</th>"
+           "<th>lowest</th><th>prompt</th><th>highest</th><th>prompt</th></tr>\n");
     for (int i = 1; i < b->n_drafters; i++) {
         const fr_bench_counts *t = &b->runs[i].all;
         fr_markup_raw(m, "<tr><td>");
@@ -260,26 +262,23 @@ static void put_extremes(fr_markup *m, const fr_bench *b) {
 
 static const char *const columns[][2] = {
     {"tokens/s",
-     "Tokens of all answers over the seconds of decoding; reading prompts is not in it."},
-    {"speedup", "The same over that of plain decoding."},
-    {"predicted", "The speedup that the measured cost of the passes makes of the same answers."},
+     "Tokens of all answers, divided by the seconds of decoding. Reading prompts does not count."},
+    {"speedup", "Tokens/s, divided by that of plain decoding."},
+    {"predicted",
+     "The speedup of the same answers, computed from the measured cost of the passes."},
     {"median (interval)",
-     "Every answer's speed over plain decoding's of the same moment: the median of the answers, "
-     "and "
-     "the interval in which the median of all such answers lies by the sign test."},
-    {"tokens per pass", "Tokens over passes of the model: 1 is plain decoding; in brackets where "
-                        "95 of 100 draws of as "
-                        "many prompts lie."},
-    {"expected", "What the drafter's own scores promised for a pass."},
-    {"rows per pass", "Tokens that a pass evaluated: the sure one and the candidates."},
-    {"draft share", "Of the seconds of decoding, those that went into drafting."},
-    {"acceptance",
-     "The share of candidates, given that their parent was accepted, that explains the tokens per "
-     "pass of trees as deep as these."},
-    {"break-even",
-     "The acceptance at which the same passes in the same seconds would be as fast as plain "
-     "decoding; above 1: no acceptance would be enough."},
-    {"identical", "Whether all tokens and all bytes of text are those of plain decoding."},
+     "The median speedup of an answer, each paired with the answer of plain decoding at the same "
+     "moment; and the interval of that median by the sign test."},
+    {"tokens per pass", "Tokens divided by passes of the model; plain decoding has 1. The brackets "
+                        "contain 95 of 100 bootstrap samples of the prompts."},
+    {"expected", "Tokens per pass that the drafter's own scores predicted."},
+    {"rows per pass", "Tokens that a pass evaluated: the known one and the candidates."},
+    {"draft share", "Share of the seconds of decoding that drafting took."},
+    {"acceptance", "The probability that a candidate is accepted if its parent was, computed from "
+                   "the tokens per pass and the depth of the trees."},
+    {"break-even", "The acceptance at which the same passes in the same time would be as fast as "
+                   "plain decoding. Above 1: no acceptance is high enough."},
+    {"identical", "Whether all tokens and all bytes of text are the same as with plain decoding."},
 };
 
 static void put_columns(fr_markup *m) {

@@ -72,7 +72,7 @@ static void draw_speed(drawing *d) {
     d->plot.n_groups = n_groups;
     d->plot.title = "speed by prompts";
     d->plot.note =
-        "median of the answers, each paired with plain decoding's; whiskers: its interval";
+        "median speedup of an answer, each paired with that of plain decoding; whiskers: interval";
     d->plot.x_label = "prompts";
     d->plot.y_label = "times plain decoding";
     d->plot.y_steps = FR_PLOT_LINEAR;
@@ -101,9 +101,9 @@ static void draw_passes(drawing *d) {
         snprintf(label, sizeof label, "%.60s: %.2f rows", b->runs[i].spec, rows);
         add_series(d, label, FR_PLOT_MARK, color_of(i), 1);
     }
-    d->plot.title = "what a pass takes by its rows";
-    d->plot.note = "means of ten or more passes of this run, without drafting; marks: mean rows of "
-                   "each drafter";
+    d->plot.title = "time of a pass by rows";
+    d->plot.note = "means of at least ten passes of this run, without drafting; marks: mean rows "
+                   "of each drafter";
     d->plot.x_label = "rows in one pass, logits on all of them";
     d->plot.y_label = "milliseconds";
     d->plot.x_steps = FR_PLOT_COUNTS;
@@ -130,8 +130,7 @@ static void draw_rows(drawing *d) {
         add_series(d, b->runs[i].spec, FR_PLOT_BARS, color_of(i), n);
     }
     d->plot.title = "rows of the passes";
-    d->plot.note =
-        "how large the trees were; one row is a plain step; sizes of half a percent and more";
+    d->plot.note = "sizes of the trees; one row is a plain step; shares of at least half a percent";
     d->plot.x_label = "rows in one pass";
     d->plot.y_label = "percent of the drafter's passes";
     d->plot.x_steps = FR_PLOT_COUNTS;
@@ -150,8 +149,8 @@ static void draw_acceptance(drawing *d) {
     }
     d->plot.title = "acceptance by depth";
     d->plot.note =
-        "of the passes that offered a candidate so deep (ten or more), those that accepted one";
-    d->plot.x_label = "depth: tokens after the sure one";
+        "share of the passes with a candidate that deep (at least ten) that accepted one";
+    d->plot.x_label = "depth: tokens after the known one";
     d->plot.y_label = "percent of passes";
     d->plot.x_steps = FR_PLOT_COUNTS;
     d->plot.y_steps = FR_PLOT_LINEAR;
@@ -189,7 +188,7 @@ static void draw_tokens_by_size(drawing *d) {
         }
     d->plot.title = "tokens per pass by tree size";
     d->plot.note =
-        "expected, in the same colours: 1 and the scores that the drafter gave its candidates";
+        "expected, in the same colours: 1 plus the scores that the drafter gave its candidates";
     d->plot.x_label = "nodes allowed beside the root";
     d->plot.y_label = "tokens per pass";
     d->plot.x_steps = FR_PLOT_POWERS_OF_TWO;
@@ -216,7 +215,7 @@ static void draw_speed_by_size(drawing *d) {
     if (d->n) add_level(d, from, to);
     d->plot.title = "speed by tree size";
     d->plot.note =
-        "median of the answers, each paired with plain decoding's; whiskers: its interval";
+        "median speedup of an answer, each paired with that of plain decoding; whiskers: interval";
     d->plot.x_label = "nodes allowed beside the root";
     d->plot.y_label = "times plain decoding";
     d->plot.x_steps = FR_PLOT_POWERS_OF_TWO;
@@ -246,22 +245,23 @@ typedef struct picture {
 
 static const picture list[FR_BENCH_PICTURES] = {
     {"speed.svg",
-     "Higher is faster. Where the whisker crosses the level of plain decoding, these answers do "
-     "not "
-     "tell which of the two is faster.",
+     "Higher is faster. If a whisker crosses the level of plain decoding, these answers do not "
+     "show which of the two is faster.",
      draw_speed},
     {"passes.svg",
-     "As long as the curve is flat, candidates are almost free; a drafter pays where its tokens "
-     "per pass grow faster than this curve.",
+     "While the curve is flat, candidates cost almost nothing. A drafter pays if its tokens per "
+     "pass grow faster than this curve.",
      draw_passes},
-    {"rows.svg", "How many candidates each drafter had and found worth their rows.", draw_rows},
+    {"rows.svg", "How many candidates each drafter proposed that were worth their rows.",
+     draw_rows},
     {"acceptance.svg",
-     "A curve that stays high pays for longer guesses; one that falls at once, for short ones.",
+     "If a curve stays high, longer guesses pay; if it falls at once, only short ones do.",
      draw_acceptance},
     {"tokens_by_size.svg",
-     "Measured beside what the drafter expected: the closer, the better its own choice of a size.",
+     "Measured and expected by the drafter. The closer they are, the better the drafter's own "
+     "choice of a size.",
      draw_tokens_by_size},
-    {"speed_by_size.svg", "What is left of those tokens when the larger pass is paid for.",
+    {"speed_by_size.svg", "The gain of these tokens after the cost of the larger pass.",
      draw_speed_by_size},
 };
 

@@ -141,7 +141,7 @@ static void print_set(const fr_bench *b, int set) {
         fr_cmd_print_clean(stdout, b->sets[set].path, strlen(b->sets[set].path));
         printf(", %d prompt%s\n", b->sets[set].prompts.n, b->sets[set].prompts.n > 1 ? "s" : "");
     } else {
-        printf("\n%d prompt%s in all\n", b->n_prompts, b->n_prompts > 1 ? "s" : "");
+        printf("\n%d prompt%s in total\n", b->n_prompts, b->n_prompts > 1 ? "s" : "");
     }
     printf("%-24s %8s %8s %6s %-12s %6s %-12s %5s %6s %8s %8s %9s\n", "drafter", "tokens/s",
            "speedup", "median", "(interval)", "tokens", "(interval)", "rows", "draft", "accepts",
@@ -155,7 +155,8 @@ static void print_depths(const fr_bench *b) {
     for (int i = 0; i < b->n_drafters; i++) {
         const fr_bench_counts *t = &b->runs[i].all;
         if (!t->offered[0]) continue;
-        if (!title) printf("\naccepted by depth, of the passes that offered it\n");
+        if (!title)
+            printf("\naccepted by depth, as a share of the passes with a candidate that deep\n");
         title = true;
         fr_cmd_print(stdout, "%-24s", b->runs[i].spec);
         for (int k = 0; k < FR_MAX_DEPTH && t->offered[k] && k < 12; k++)
@@ -167,20 +168,23 @@ static void print_depths(const fr_bench *b) {
 void fr_bench_print(const fr_bench *b) {
     const fr_speedup *s = &b->runs[0].all.speedup;
     fr_cmd_print_clean(stdout, b->info.name, strlen(b->info.name));
-    printf(", %s, %d thread%s, %d tokens an answer at most\n", b->info.isa, b->info.threads,
+    printf(", %s, %d thread%s, at most %d tokens per answer\n", b->info.isa, b->info.threads,
            b->info.threads > 1 ? "s" : "", b->args->n_predict);
     for (int i = 0; i < b->n_sets && b->n_sets > 1; i++)
         print_set(b, i);
     print_set(b, -1);
     print_depths(b);
     printf(
-        "\nmedian: of %d answer%s, each paired with plain decoding's; its interval has a "
-        "confidence of %.1f %%\ntokens, rows: of a pass; its interval holds 95 of 100 draws of as "
-        "many prompts; draft: share of the time;\naccepts: share of candidates whose parent was "
-        "accepted; needs: the share that would make it as fast as plain decoding\n",
+        "\nmedian: speedup of %d answer%s, each paired with that of plain decoding; the interval "
+        "has a "
+        "confidence of %.1f %%\n"
+        "tokens, rows: per pass; the interval contains 95 of 100 bootstrap samples of the prompts\n"
+        "draft: share of the decoding time\n"
+        "accepts: share of the candidates with an accepted parent that were accepted themselves\n"
+        "needs: the value of 'accepts' at which it would be as fast as plain decoding\n",
         s->answers, s->answers > 1 ? "s" : "", 100 * s->confidence);
     if (b->args->repeat > 1)
-        printf("every prompt was run %d times, in new sessions\n", b->args->repeat);
+        printf("every prompt ran %d times, in new sessions\n", b->args->repeat);
 }
 
 // ---------------------------------------------------------------- warnings
@@ -190,25 +194,25 @@ static void warn_differences(const fr_bench *b) {
         const fr_difference *d = &b->runs[i].all.difference;
         if (!d->file) continue;
         fr_cmd_print(stderr,
-                     "forerun: bench: %s: not the output of plain decoding, first at token %d of "
+                     "forerun: bench: %s: output differs from plain decoding, first at token %d of "
                      "the answer to turn %d of prompt ",
                      b->runs[i].spec, d->token, d->turn + 1);
         fr_cmd_print_clean(stderr, d->id, strlen(d->id));
         fputs(" in ", stderr);
         fr_cmd_print_clean(stderr, d->file, strlen(d->file));
-        fputs(b->runs[i].all.broken ? "\n" : ", which it does not promise\n", stderr);
+        fputs(b->runs[i].all.broken ? "\n" : ", as --accept permits\n", stderr);
     }
 }
 
 void fr_bench_warn(const fr_bench *b) {
     warn_differences(b);
     if (b->repeated)
-        fprintf(stderr, "forerun: bench: %d prompt%s the same as one before and ran once only\n",
-                b->repeated, b->repeated > 1 ? "s are" : " is");
+        fprintf(stderr, "forerun: bench: %d repeated prompt%s ran only once\n", b->repeated,
+                b->repeated > 1 ? "s" : "");
     if (b->args->quiet || (b->others.programs <= 0 && b->others.host <= 0)) return;
     fputs("forerun: bench: the machine was shared:", stderr);
     if (b->others.programs > 0)
         fprintf(stderr, " other programs used %.2f CPUs;", b->others.programs);
-    if (b->others.host > 0) fprintf(stderr, " the host held back %.2f CPUs;", b->others.host);
-    fputs(" times are longer than alone\n", stderr);
+    if (b->others.host > 0) fprintf(stderr, " the host withheld %.2f CPUs;", b->others.host);
+    fputs(" times are longer than on an idle machine\n", stderr);
 }

@@ -52,10 +52,9 @@ static const char *quoted(const char *path, char room[PATH_MAX]) {
 static void advise_kernels(fr_doctor *d) {
     if (strcmp(d->machine.isa, "scalar") != 0) return;
     fr_advice *a = next(d, "instruction sets");
-    say(a,
-        "This CPU offers no AVX2, so the plain C kernels are used, which are many times slower.");
+    say(a, "This CPU has no AVX2, so the plain C kernels are used, which are many times slower.");
     if (d->machine.system.is_virtual)
-        remedy(a, "let the virtual machine see the host's CPU (QEMU: -cpu host)");
+        remedy(a, "give the virtual machine the host's CPU features (QEMU: -cpu host)");
     else
         remedy(a, "use a CPU with AVX2 or better: Intel since 2013, AMD since 2015");
 }
@@ -71,7 +70,8 @@ static void advise_cores(fr_doctor *d) {
     }
     if (m->group.cpus && m->group.cpus < m->cpus.n_cores) {
         fr_advice *a = next(d, "cores");
-        say(a, "A control group grants %.3g CPUs of the %d cores.", m->group.cpus, m->cpus.n_cores);
+        say(a, "The control group limits this process to %.3g CPUs, of %d cores.", m->group.cpus,
+            m->cpus.n_cores);
         remedy(a, "raise that limit (Docker: --cpus; Kubernetes: limits.cpu; systemd: CPUQuota)");
     }
 }
@@ -80,13 +80,13 @@ static void advise_others(fr_doctor *d) {
     const fr_cpu_others *o = &d->machine.others;
     if (o->programs >= 0.2) {
         fr_advice *a = next(d, "other programs");
-        say(a, "Other programs kept %.1f CPUs busy while memory was measured.", o->programs);
+        say(a, "Other programs used %.1f CPUs while memory was measured.", o->programs);
         remedy(a, "let them finish before you measure ('top' shows them)");
     }
     if (o->host >= 0.1) {
         fr_advice *a = next(d, "host");
-        say(a, "The host of this virtual machine held back %.1f CPUs.", o->host);
-        remedy(a, "nothing helps in here; outside, a machine with CPUs of its own");
+        say(a, "The host withheld %.1f CPUs from this virtual machine.", o->host);
+        remedy(a, "use a machine with dedicated CPUs; no setting of the guest changes this");
     }
 }
 
@@ -94,7 +94,7 @@ static void advise_clock(fr_doctor *d) {
     const fr_machine *s = &d->machine.system;
     if (*s->governor && strcmp(s->governor, "performance") != 0) {
         fr_advice *a = next(d, "clock");
-        say(a, "The CPU's governor is '%s': the clock may lag behind the work.", s->governor);
+        say(a, "The CPU's governor is '%s', which may raise the clock too late.", s->governor);
         remedy(a, "sudo cpupower frequency-set -g performance");
     }
     if (s->turbo == FR_OFF) {
@@ -116,13 +116,13 @@ static void advise_memory(fr_doctor *d) {
     const fr_machine *s = &d->machine.system;
     if (!strcmp(s->huge_pages, "never")) {
         fr_advice *a = next(d, "huge pages");
-        say(a, "Transparent huge pages are off, so more time goes into looking up addresses.");
+        say(a, "Transparent huge pages are off, so address translation takes more time.");
         remedy(a, "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
     }
     if (s->swap_used >= some) {
         fr_advice *a = next(d, "swap");
-        say(a, "%.1f GB are swapped out: memory was short, and may be again.", gb(s->swap_used));
-        remedy(a, "close programs that hold much memory ('top', then M)");
+        say(a, "%.1f GB are swapped out. Memory ran out before, and may again.", gb(s->swap_used));
+        remedy(a, "close programs that use much memory ('top', then M)");
     }
 }
 
@@ -135,7 +135,7 @@ static void advise_model_memory(fr_doctor *d) {
     if (d->machine.group.memory && need <= d->machine.system.available)
         remedy(a, "raise the control group's limit (Docker: --memory), or add --low-memory");
     else
-        remedy(a, "add --low-memory, take a smaller quantization, or close programs");
+        remedy(a, "add --low-memory, use a smaller quantization, or close programs");
 }
 
 static void advise_tuning(fr_doctor *d) {
@@ -144,13 +144,13 @@ static void advise_tuning(fr_doctor *d) {
     if (!m->tuned || !m->profile.n_drafters) {
         fr_advice *a = next(d, "tuning");
         say(a,
-            "No drafter was tuned for this model here with %d thread%s, so 'auto' goes by what "
-            "packs promise.",
+            "No drafter was tuned for this model on this machine with %d thread%s, so 'auto' uses "
+            "the speed predicted from packs.",
             d->machine.threads, d->machine.threads == 1 ? "" : "s");
         remedy(a, "forerun tune -m %s", quoted(m->path, room));
     } else if (m->profile.cost.held >= 1.2) {
         fr_advice *a = next(d, "tuning");
-        say(a, "The machine was busy when the model was tuned (passes took %.0f%% more).",
+        say(a, "The machine was busy when the model was tuned (passes took %.0f%% longer).",
             100 * (m->profile.cost.held - 1));
         remedy(a, "forerun tune -m %s", quoted(m->path, room));
     }
@@ -162,7 +162,7 @@ static void advise_packs(fr_doctor *d) {
     for (int i = 0; i < d->packs.n; i++)
         if (d->packs.pack[i].fits) return;
     fr_advice *a = next(d, "packs");
-    say(a, "No trained drafter was found for this model, so only text that repeats is drafted.");
+    say(a, "No trained drafter was found for this model, so only repeated text is drafted.");
     snprintf(pack, sizeof pack, "%.*spacks/eagle.gguf", (int)fr_path_folder(d->model.path),
              d->model.path);
     snprintf(folder, sizeof folder, "%.*s", (int)fr_path_folder(pack), pack);
@@ -180,7 +180,7 @@ static void advise_model(fr_doctor *d) {
     if (!d->model.facts.runs) {
         fr_advice *a = next(d, "model");
         say(a, "This model cannot be run: %.250s", d->model.facts.why.text);
-        remedy(a, "take another file; 'forerun models' lists what is here and runs");
+        remedy(a, "use another file; 'forerun models' lists the models on this machine that run");
         return;
     }
     advise_model_memory(d);

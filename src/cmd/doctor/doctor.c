@@ -48,7 +48,7 @@ const fr_cmd fr_cmd_doctor = {
               "(measured for about a second), limits, the trained drafters that were found, and "
               "possible improvements, each with a remedy. Nothing is changed.\n\nWith -m it also "
               "prints whether the model fits into memory, how often per second it can be read, the "
-              "results of 'tune', and the gain that is expected of the packs that fit. What the "
+              "results of 'tune', and the predicted speed of the packs that fit. What the "
               "system does not report is 'not known', in the JSON document null.",
      .example = "forerun doctor",
      .groups = {&fr_cmd_file_options, &fr_cmd_output_options}},

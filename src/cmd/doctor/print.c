@@ -29,7 +29,7 @@ static void print_cpu(const fr_doctor_machine *m) {
         printf("%d physical core%s, %d CPU%s; ", m->system.n_cores, plural(m->system.n_cores),
                m->system.n_cpus, plural(m->system.n_cpus));
     printf("this process may use %d core%s", m->cpus.n_cores, plural(m->cpus.n_cores));
-    if (m->group.cpus) printf(", and its control group grants %.3g CPUs", m->group.cpus);
+    if (m->group.cpus) printf(", and its control group allows %.3g CPUs", m->group.cpus);
     printf(". Without -t, %d thread%s compute%s.\n", m->threads, plural(m->threads),
            m->threads == 1 ? "s" : "");
 }
@@ -40,7 +40,7 @@ static void print_kernels(const fr_doctor_machine *m) {
     printf("%s, the best of ", m->isa);
     for (int i = 0; i < FR_ISA_COUNT; i++)
         if (m->has[i]) printf("%s%s", n++ ? ", " : "", fr_isa_name((fr_isa)i));
-    fputs(" (not here:", stdout);
+    fputs(" (not available:", stdout);
     for (int i = n = 0; i < FR_ISA_COUNT; i++)
         if (!m->has[i]) printf("%s %s", n++ ? "," : "", fr_isa_name((fr_isa)i));
     puts(n ? ")" : " none)");
@@ -54,7 +54,7 @@ static void print_memory(const fr_doctor_machine *m) {
     else
         fputs("size not known", stdout);
     if (m->group.memory)
-        printf("; the control group allows %.1f GB and uses %.1f", gb(m->group.memory),
+        printf("; the control group allows %.1f GB, of which %.1f GB are used", gb(m->group.memory),
                gb(m->group.memory_used));
     puts(s->memory ? "" : ".");
     subject("swap");
@@ -68,14 +68,14 @@ static void print_memory(const fr_doctor_machine *m) {
     if (m->read_all > 0)
         printf("%.1f GB/s with one thread, %.1f GB/s with %d (measured now%s)\n",
                1e-9 * m->read_one, 1e-9 * m->read_all, m->threads,
-               m->others.programs > 0 ? ", beside other programs" : "");
+               m->others.programs > 0 ? ", while other programs ran" : "");
     else
         puts("not measured");
     subject("huge pages");
     puts(!*s->huge_pages                     ? "not known"
          : !strcmp(s->huge_pages, "never")   ? "never"
-         : !strcmp(s->huge_pages, "madvise") ? "madvise: weights get them"
-                                             : "always: weights get them");
+         : !strcmp(s->huge_pages, "madvise") ? "madvise: used for the weights"
+                                             : "always: used for the weights");
 }
 
 static void print_clock(const fr_machine *s) {
@@ -95,7 +95,7 @@ static void print_limits(const fr_control_group *g) {
 }
 
 static void print_folders(const fr_doctor_packs *packs) {
-    puts("\nPacks (trained drafters), looked for in this order");
+    puts("\nPacks (trained drafters), folders in the order of the search");
     for (int i = 0; i < packs->n_folders; i++) {
         const fr_doctor_folder *f = &packs->folder[i];
         fputs("  ", stdout);
@@ -132,8 +132,8 @@ static void print_fitting(const fr_doctor_packs *packs) {
     int n = 0;
     for (int i = 0; i < packs->n; i++)
         n += packs->pack[i].fits;
-    puts(n ? "  Those for this model, and what their accuracies promise:"
-           : "  None is for this model.");
+    puts(n ? "  For this model, with the speed predicted from their accuracies:"
+           : "  No pack fits this model.");
     for (int i = 0; i < packs->n; i++) {
         const fr_doctor_pack *p = &packs->pack[i];
         if (!p->fits) continue;
@@ -154,13 +154,12 @@ static void print_profile(const fr_doctor_model *m) {
         return;
     }
     const double one = fr_cost_pass(c, 1, 1, 0), eight = fr_cost_pass(c, 8, 8, 0);
-    printf(
-        "of 1 row (plain decoding) %.1f ms, of 8 rows (7 guesses checked) %.1f ms, %.2f times as "
-        "long\n",
-        1e3 * one, 1e3 * eight, fr_cmd_rate(eight, one));
+    printf("1 row (plain decoding): %.1f ms; 8 rows (7 guesses checked): %.1f ms, %.2f times as "
+           "long\n",
+           1e3 * one, 1e3 * eight, fr_cmd_rate(eight, one));
     subject("tuned");
     if (!m->profile.n_drafters) {
-        puts("no drafter yet");
+        puts("no drafter");
         return;
     }
     printf("%d drafter%s; ", m->profile.n_drafters, plural(m->profile.n_drafters));
@@ -170,7 +169,7 @@ static void print_profile(const fr_doctor_model *m) {
     }
     fputs("the fastest is ", stdout);
     put(best->spec);
-    printf(", %.1f tokens a second, %.2f times plain decoding\n", best->tok_s,
+    printf(", %.1f tokens per second, %.2f times plain decoding\n", best->tok_s,
            fr_profile_speedup(best));
 }
 
@@ -189,8 +188,7 @@ static void print_model(const fr_doctor *d) {
            m->context, gb(fr_doctor_memory(&d->machine)));
     if (d->machine.read_all > 0) {
         subject("reading it");
-        printf("a pass reads %.1f GB; as fast as memory was read now, that is done %.0f times a "
-               "second\n",
+        printf("a pass reads %.1f GB; at the speed measured now, that is %.0f times per second\n",
                gb(m->weights), d->machine.read_all / (double)m->weights);
     }
     print_profile(m);
@@ -201,7 +199,7 @@ static void print_advice(const fr_doctor *d) {
         puts("\nNothing to change.");
         return;
     }
-    puts("\nWhat could be better");
+    puts("\nPossible improvements");
     for (int i = 0; i < d->n_advice; i++) {
         printf("  %d. ", i + 1);
         put(d->advice[i].what);
@@ -225,5 +223,5 @@ void fr_doctor_print(const fr_doctor *d) {
     else
         print_targets(&d->packs);
     print_advice(d);
-    if (!d->model.path) puts("\nWith -m MODEL it also says how that model will do here.");
+    if (!d->model.path) puts("\nWith -m MODEL, doctor also reports on that model.");
 }

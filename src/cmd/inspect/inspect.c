@@ -120,17 +120,18 @@ static json_t *memory_json(const fr_gguf *g, fr_error *err) {
 static void print_memory(const fr_gguf *g, fr_error *err) {
     fr_config c;
     if (fr_model_check(&c, g, err)) {
-        printf("memory: not a model that this engine runs: %s\n", err->text);
+        printf("memory: the engine does not run this model: %s\n", err->text);
         return;
     }
     const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
-    printf("memory: the weights and %.1f KiB a token of context; %.1f MiB for %d tokens, the "
-           "model's whole context",
+    printf("memory: the weights, and %.1f KiB per token of context; %.1f MiB for the whole context "
+           "of %d tokens",
            token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16) / 1048576,
            c.n_ctx_train);
     for (int t = FR_KV_F16 + 1; t < FR_KV_TYPES; t++)
         if (fr_kv_holds((fr_kv_type)t, c.head_dim))
-            printf("; %.1f as %s", (double)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t) / 1048576,
+            printf("; %.1f MiB as %s",
+                   (double)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t) / 1048576,
                    fr_kv_type_name((fr_kv_type)t));
     printf("\n");
 }

@@ -86,7 +86,8 @@ static void print_form(const fr_pack *p) {
 
 static void print_accuracy(const fr_pack *p, uint64_t positions) {
     if (!p->accuracy.tried[0]) return;
-    printf("  right on held-out text (%" PRIu64 " positions), first to fifth guess:\n", positions);
+    printf("  accuracy on held-out text (%" PRIu64 " positions), first to fifth guess:\n",
+           positions);
     for (int k = 1; k <= p->depth; k++) {
         printf("    depth %2d ", k);
         for (int r = 0; r < RANKS_SHOWN; r++)
@@ -110,7 +111,7 @@ static void print_training(const fr_gguf *g) {
 void fr_inspect_pack_print(const fr_gguf *g, fr_error *err) {
     fr_pack p;
     if (take(&p, g, err)) {
-        printf("pack: not one that can be used: %s\n", err->text);
+        printf("pack: not usable: %s\n", err->text);
         return;
     }
     print_form(&p);

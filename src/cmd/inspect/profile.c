@@ -30,12 +30,12 @@ static void print_clean(const char *text) {
 void fr_inspect_profile_print(const fr_gguf *g, fr_error *err) {
     fr_profile p;
     if (fr_profile_load(&p, g, err)) {
-        fputs("profile: not one that can be used: ", stdout);
+        fputs("profile: not usable: ", stdout);
         print_clean(err->text);
         putchar('\n');
         return;
     }
-    fputs("profile: of model ", stdout);
+    fputs("profile: model ", stdout);
     print_clean(p.key.model);
     fputs(" on ", stdout);
     print_clean(p.key.cpu);

@@ -6,10 +6,9 @@
 enum { PASSES = 8 }; // an answer of fewer says nothing of drafting
 
 void fr_cmd_say_measuring(const fr_engine *e) {
-    fputs(e->profile_found
-              ? "Measuring anew what passes of this model cost on this machine.\n"
-              : "First run of this model on this machine: measuring for some seconds what its "
-                "passes cost, so that only guesses that pay are checked.\n",
+    fputs(e->profile_found ? "Measuring the passes of this model on this machine again.\n"
+                           : "First run of this model on this machine: measuring its passes for "
+                             "some seconds, so that only guesses that pay are checked.\n",
           stderr);
 }
 
@@ -27,5 +26,5 @@ void fr_cmd_say_first_run(const fr_engine *e, const fr_stats *s) {
     if (gain > 0)
         fprintf(stderr, "drafting gave %.1f times the speed of plain decoding for this answer; ",
                 gain);
-    fr_cmd_print(stderr, "what was measured is kept in %s\n", e->profile_path);
+    fr_cmd_print(stderr, "the measurements are stored in %s\n", e->profile_path);
 }

@@ -5,13 +5,13 @@
 void fr_cmd_cost_print(const fr_cost *c) {
     if (!c->n) return;
     const double one = fr_cost_pass(c, 1, 1, 0);
-    printf("A pass of one row takes %.1f ms, %.0f%% of it the head", 1e3 * one,
+    printf("A pass of one row takes %.1f ms, %.0f%% of it for the output head", 1e3 * one,
            100 * fr_cmd_rate(one - fr_cost_pass(c, 1, 0, 0), one));
     for (int i = 1; i < c->n; i++)
         printf("%s %d rows %.2fx", i > 1 ? "," : "; of", c->rows[i],
                fr_cmd_rate(fr_cost_pass(c, c->rows[i], c->rows[i], 0), one));
     if (c->held >= 1.01)
-        printf("; the mean pass takes %.0f%% more than an undisturbed one", 100 * (c->held - 1));
+        printf("; the mean pass takes %.0f%% longer than an undisturbed one", 100 * (c->held - 1));
     puts(".");
 }
 

@@ -32,12 +32,11 @@ void fr_tune_print(const fr_tune_result *r) {
                  r->n_tuned ? r->tuned[0].entry.plain_tok_s : fr_cmd_rate(1, one), chosen(r));
     for (int i = 0; i < r->n_tuned; i++)
         if (!r->tuned[i].failed && !fr_profile_find(p, r->tuned[i].entry.spec))
-            fr_cmd_print(
-                stdout,
-                "With a draft model short answers may lose; to have it: forerun tune --drafter "
-                "%s\n",
-                r->tuned[i].entry.spec);
-    if (*r->kept) fr_cmd_print(stdout, "Kept in %s\n", r->kept);
+            fr_cmd_print(stdout,
+                         "A draft model may slow down short answers, so 'auto' does not use it "
+                         "unless tuned by name: forerun tune --drafter %s\n",
+                         r->tuned[i].entry.spec);
+    if (*r->kept) fr_cmd_print(stdout, "Stored in %s\n", r->kept);
 }
 
 static json_t *tuned_json(const fr_tuned *t) {

@@ -37,7 +37,7 @@ static void ppd_members(const fr_pack *p, json_t *to) {
 }
 
 static void ppd_words(const fr_pack *p, FILE *to) {
-    fprintf(to, ", %d prompts of %d vectors", p->depth, fr_attached_pack_of(p)->ensemble);
+    fprintf(to, ", %d prompt tokens of %d vectors", p->depth, fr_attached_pack_of(p)->ensemble);
 }
 
 const fr_pack_form fr_ppd_form = {.name = "ppd",

@@ -85,8 +85,9 @@ static void members(const fr_pack *p, json_t *to) {
 static void words(const fr_pack *p, FILE *to) {
     const fr_chimera_pack *s = fr_chimera_pack_of(p);
     fr_pack_block_words(&s->block, to);
-    fprintf(to, ", n-grams of %d (%s), %d heads (%s)%s", s->ngram, ENCODERS[s->encoder], p->depth,
-            HEADS[s->own_heads], s->residual ? "" : " without the target's state");
+    fprintf(to, ", n-grams of %d tokens (encoder: %s), %d heads (%s)%s", s->ngram,
+            ENCODERS[s->encoder], p->depth, HEADS[s->own_heads],
+            s->residual ? "" : " without the target's state");
 }
 
 const fr_pack_form fr_chimera_form = {.name = "chimera",

@@ -39,5 +39,5 @@ void fr_draft_block_pack_words(const fr_pack *p, FILE *to) {
     if (s->pure) fprintf(to, ", without tokens");
     for (int t = 0; t < s->n_taps; t++)
         fprintf(to, "%s%d", t ? "," : ", states of layers ", s->taps[t]);
-    fprintf(to, "; trained %d deep", p->depth);
+    fprintf(to, "; trained to depth %d", p->depth);
 }

@@ -46,6 +46,6 @@ json_t *fr_pack_block_members(const fr_pack_block *b) {
 }
 
 void fr_pack_block_words(const fr_pack_block *b, FILE *to) {
-    fprintf(to, ", a block of %d heads on %d of keys, feed-forward of %d", b->n_head, b->n_kv,
+    fprintf(to, ", a block with %d heads, %d key heads, feed-forward width %d", b->n_head, b->n_kv,
             b->d_ff);
 }

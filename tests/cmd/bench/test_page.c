@@ -134,7 +134,7 @@ static void the_page_holds_everything_and_is_well_formed(void **state) {
     assert_null(strstr(page, "href="));
     assert_non_null(strstr(page, "&lt;/td&gt;&lt;script&gt;"));
     assert_non_null(strstr(page, "first at token 17 of turn 2 of prompt"));
-    assert_non_null(strstr(page, "3 prompts were the same as one before"));
+    assert_non_null(strstr(page, "3 repeated prompts ran only once"));
     assert_non_null(strstr(page, "Every prompt ran 2 times"));
     assert_non_null(strstr(page, "seed"));
     // By set and over all, once more with their trees of two sizes.

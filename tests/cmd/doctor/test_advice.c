@@ -93,7 +93,7 @@ static void each_fault_of_the_machine_has_its_remedy(void **state) {
     expect("other programs", "top");
     sound();
     d.machine.others.host = 0.5;
-    expect("host", "CPUs of its own");
+    expect("host", "dedicated CPUs");
 }
 
 static void each_fault_of_the_model_has_its_remedy(void **state) {

@@ -116,7 +116,7 @@ static void a_model_is_told_with_its_packs_and_profile(void **state) {
     json_decref(root);
     snprintf(line, sizeof line, "doctor %s", with_model());
     assert_int_equal(run_line(&s, line), 0);
-    assert_non_null(strstr(s.out, "Those for this model"));
+    assert_non_null(strstr(s.out, "For this model"));
     assert_non_null(strstr(s.out, "1 drafter; "));
 }
 

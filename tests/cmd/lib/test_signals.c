@@ -142,7 +142,7 @@ static void what_was_measured_is_printed_where_its_file_has_no_room(void **state
         read_file("all", text, sizeof text);
         if (!strstr(text, of[i].shows) || !strstr(text, of[i].says) || !strstr(text, "code 1\n"))
             fail_msg("%s: %s", of[i].rest, text);
-        assert_null(strstr(text, "Kept in"));
+        assert_null(strstr(text, "Stored in"));
     }
 }
 
@@ -238,7 +238,7 @@ static void an_interrupted_tune_shows_what_it_has(void **state) {
     assert_non_null(strstr(text, "  prompt-lookup\n"));
     assert_null(strstr(text, "rest:"));
     assert_non_null(strstr(text, "'auto' uses"));
-    assert_non_null(strstr(text, "Kept in "));
+    assert_non_null(strstr(text, "Stored in "));
     assert_non_null(strstr(text, "\nforerun: interrupted\n"));
 }
 

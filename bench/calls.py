@@ -1,4 +1,5 @@
-"""What the scripts of bench/ share: programs that are called, text that is put into documents, results as CSV files."""
+"""Shared by the scripts of bench/: calls of programs, text inserted into documents, results as CSV
+files."""
 import contextlib
 import csv
 import json

@@ -1,4 +1,5 @@
-"""What the pictures of bench/ share: the card that they stand on, which reads on a light and on a dark page, and its texts."""
+"""Shared by the pictures of bench/: the background card, which can be read on light and dark pages,
+and its texts."""
 from xml.sax.saxutils import escape
 
 NAMES = {"smollm2-135m": "SmolLM2-135M", "qwen2.5-coder-0.5b": "Qwen2.5-Coder-0.5B", "qwen2.5-coder-1.5b": "Qwen2.5-Coder-1.5B"}

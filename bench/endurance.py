@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
-"""Two promises about long and shared runs.
+"""Checks two promises about long runs and shared machines.
 
-    bench/endurance.py memory -m models/smollm2-135m.gguf [--minutes 30]   one process generates; its memory must not grow
-    bench/endurance.py share  -m models/smollm2-135m.gguf [--pairs 5]      speed beside a busy loop, as a part of the speed alone
+    bench/endurance.py memory -m models/smollm2-135m.gguf [--minutes 30]
+    bench/endurance.py share  -m models/smollm2-135m.gguf [--pairs 5]
 
-memory: `forerun bench` answers its prompts over and over in one process, plain and with prompt-lookup, a new session for
-each conversation; VmRSS is sampled from /proc. After the first tenth (at most two minutes) the least size of the last
-quarter may be above that of the first quarter by 1 % and 1 MB at most: least sizes, as sessions come and go.
-share: plain decoding alone and beside one single-threaded loop of the same priority, in turn; median of the pairs.
-Exit code 0: the promise holds; 1: it does not, or could not be tried. Only Python's standard library is needed.
+memory: `forerun bench` answers its prompts again and again in one process, with plain decoding and
+with prompt-lookup, in a new session for each conversation. VmRSS is sampled from /proc. Memory must
+not grow: after the first tenth of the time (at most two minutes), the smallest size in the last
+quarter may exceed that in the first quarter by at most 1 % and 1 MB. Smallest sizes are compared
+because sessions come and go.
+
+share: plain decoding runs in turns alone and together with one single-threaded loop of the same
+priority. The result is the speed with the loop as a share of the speed alone, the median of the
+pairs.
+
+Exit code 0: the promise holds. 1: it does not, or could not be tested. Only Python's standard
+library is needed.
 """
 import argparse
 import json

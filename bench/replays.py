@@ -1,4 +1,5 @@
-"""`forerun-lab replay`, as the scripts of bench/ call it: what drafters bring on prompts, gone on with where it was stopped."""
+"""Calls `forerun-lab replay` for the scripts of bench/: what drafters gain on prompts. An
+interrupted replay continues."""
 import json
 import subprocess
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Every system that the papers measure, on every set of prompts, greedy and sampled: the grand comparison.
+"""The full comparison: every system that the papers measure, on every set of prompts, greedy and
+sampled.
 
     bench/comparison/compare.py -m smollm2-135m.gguf -m qwen2.5-coder-1.5b.gguf --prompts 'prompts/*.jsonl' --out comparison \\
         --draft qwen2.5-coder-1.5b=qwen2.5-coder-0.5b.gguf --store qwen2.5-coder-1.5b=answers.store
-    bench/comparison/compare.py --out comparison --tables --doc docs/papers/comparison.md --results docs/results.md     the tables again
+    bench/comparison/compare.py --out comparison --tables --doc docs/papers/comparison.md --results docs/results.md     writes the tables again
 
-Prompts are grouped by their "task". All systems of one unit and plain decoding take turns by passes, and
-every one must give its bytes. Hours long with the 1.5B: what is done stands in --out, and the same line goes on where
-it was stopped. --doc has all tables; what a unit's answers look like is OUT/pages/MODEL/UNIT/index.html, drawn by
-`forerun bench --report`.
+Prompts are grouped by their "task". All systems of one unit and plain decoding take turns pass by
+pass, and every system must give the bytes of plain decoding. With the 1.5B it takes hours. Results
+are in --out, and the same command continues where it was stopped. --doc gets all tables.
+`forerun bench --report` draws a page for the answers of a unit: OUT/pages/MODEL/UNIT/index.html.
 """
 import argparse
 import os

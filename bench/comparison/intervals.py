@@ -1,4 +1,5 @@
-"""Tokens a pass of many prompts, with intervals: a line of a prompt begins with its tokens and its passes."""
+"""Tokens per pass of many prompts, with intervals. A line of a prompt begins with its tokens and
+its passes."""
 import math
 import random
 

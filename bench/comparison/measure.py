@@ -1,4 +1,5 @@
-"""What is run: one unit is all systems of the same options, on one set of prompts, at one temperature."""
+"""The runs of the comparison. One unit is all systems of the same options, on one set of prompts,
+at one temperature."""
 import glob
 import hashlib
 import json

@@ -1,4 +1,5 @@
-"""Which system is ahead of which: ratios of tokens a pass, both on the same samples of the prompts."""
+"""Which system is ahead of which: ratios of tokens per pass, both on the same samples of the
+prompts."""
 from intervals import lines_of, ratio
 
 # Pairs that papers compare, the one that is said to be ahead first.

@@ -1,7 +1,8 @@
-"""The systems that the papers measure, as forerun runs them, and what the papers say of them.
+"""The systems that the papers measure, as forerun runs them, and the figures of the papers.
 
-A SPEC may hold {draft}, a smaller model of the same vocabulary, and {store}, a datastore: --draft and --store name
-them, and without them the row says so. Published figures are theirs, of their machines: speed-up (tokens a pass).
+A SPEC may contain {draft}, a smaller model of the same vocabulary, and {store}, a datastore.
+--draft and --store name them; without them the row says so. Published figures are those of the
+papers, on their machines: speed-up (tokens per pass).
 """
 from collections import namedtuple
 

@@ -1,4 +1,4 @@
-"""Tables of what compare.py measured, in Markdown. Pages are drawn by `forerun bench --report` alone."""
+"""Tables of the results of compare.py, in Markdown. `forerun bench --report` alone draws pages."""
 import glob
 import math
 import os

@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
-"""Tokens a pass of every system that the papers measure, on many prompts: the half of the comparison that no clock touches.
+"""Tokens per pass of every system that the papers measure, on many prompts: the half of the
+comparison that needs no clock.
 
     bench/comparison/tokens.py -m smollm2-135m.gguf -m qwen2.5-coder-1.5b.gguf --prompts 'prompts/*.jsonl' --work DIR \\
         --draft qwen2.5-coder-1.5b=qwen2.5-coder-0.5b.gguf --store qwen2.5-coder-1.5b=answers.store
-    bench/comparison/tokens.py --doc docs/papers/tokens-a-pass.md          the tables again, from what is committed
-    bench/comparison/tokens.py ... --status                                what is there and what is left, nothing run
+    bench/comparison/tokens.py --doc docs/papers/tokens-a-pass.md          writes the tables from committed results
+    bench/comparison/tokens.py ... --status                                lists what is done and what is left
 
-`forerun-lab replay` does the work: plain decoding's answers once, then every drafter over them with trees of --tree rows;
-2 % of the results are decoded for real too and must be the same. Prompts are grouped by their "task". Answers and results
-by prompt lie in --work, and the same line goes on from there; --out keeps, for each model and temperature, tokens and
-passes of every prompt, from which the tables are made and which are gone on with on another machine too, set by set. A cell is pooled, all tokens over all passes; the interval is where
-95 of 100 bootstrap samples of the prompts lie. Where answers begin by repeating their prompt (HumanEval), which measures
-copying, a second column has the passes that begin behind that head; --longer gives such a task more tokens.
+`forerun-lab replay` does the work: plain decoding's answers once, then every drafter over them with
+trees of --tree rows. 2 % of the results are also decoded for real and must be the same. Prompts are
+grouped by their "task".
+
+Answers and results by prompt are in --work, and the same command continues from there. --out has,
+for each model and temperature, tokens and passes of every prompt. The tables are made from it, and
+another machine can continue it, set by set.
+
+A cell is pooled: all tokens divided by all passes. The interval contains 95 of 100 bootstrap
+samples of the prompts. If answers begin by repeating their prompt (HumanEval), which measures
+copying, a second column has the passes that begin after that part; --longer gives such a task more
+tokens.
 """
 import argparse
 import glob

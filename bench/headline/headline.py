@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
-"""The speeds of the README's picture: forerun and llama.cpp, plainly and drafting, on the same requests.
+"""The speeds of the README's picture: forerun and llama.cpp, with and without drafting, on the same
+requests.
 
     bench/headline/headline.py -m MODEL.gguf [-m ...] --prompts DIR --llama PATH/llama-server --draft DRAFT.gguf \\
         --csv docs/headline.csv [--each 2] [--rounds 3]
     bench/headline/picture.py docs/headline.csv docs/pictures/headline.svg
 
-A round of a model starts one server a system, each with one slot, and asks them the same chats in turns, request by
-request, so that drifts of the machine hit all alike; the system that begins is another one each time. Nothing is cached
-between requests, temperature 0. forerun starts without a profile and measures one, as on a user's first day.
-Rounds are appended to --csv as they end; one that is there is not measured again, and --limit S begins none later.
+A round of a model starts one server for each system, with one slot each, and sends all of them the
+same chats, in turns request by request, so that changes of the machine affect all alike. Another
+system is first each time. Temperature is 0 and nothing is cached between requests. forerun starts
+without a profile and measures one, as on a user's first day. Rounds are appended to --csv when they
+end. A round that is there is not measured again, and --limit S starts none after S seconds.
 
-Prompts are the first --each of a set that the model answers with 64 tokens or more.
+Prompts are the first --each of a set that the model answers with at least 64 tokens.
 
-Which speculative mode of llama.cpp is beside forerun is found first (round 0): all of --modes on one chat of each set;
-the fastest over all of them goes on, which favours it where two are near.
+Round 0 selects the speculative mode of llama.cpp that is shown: all of --modes run on one chat of
+each set, and the fastest over all of them is used. This favours llama.cpp if two modes are close.
 
-Speed, by the client's clock and the same way for all: tokens that came after the first event with text (`first` came with
-it), over the time from then to the last token. So reading the prompt is not in it, nor is a first pass that brings several
-tokens counted without its time. `whole_ms`: from the request to the end of the answer. `same`: the text is that of the
-same program's plain decoding. `others`: CPUs that other programs and the machine's host took meanwhile.
+Columns, by the client's clock and in the same way for all systems:
+  tok_s      tokens after the first event with text, divided by the time from that event to the last
+             token. The time excludes reading the prompt, and the tokens of a first pass that brings
+             several do not count.
+  first      tokens that came with the first event
+  whole_ms   from the request to the end of the answer
+  same       the text is that of the same program's plain decoding
+  others     CPUs that other programs and the machine's host used meanwhile
 """
 import argparse
 import contextlib

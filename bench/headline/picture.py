@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The README's picture, and its table in docs/results.md, out of what headline.py found.
+"""Draws the README's picture and writes its table in docs/results.md, from the results of
+headline.py.
 
     bench/headline/picture.py docs/headline.csv docs/pictures/headline.svg [--doc docs/results.md]
 
-The picture has its own background, so that it can be read on a light and on a dark page.
+The picture has its own background, so it can be read on light and dark pages.
 """
 import argparse
 import os

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Records the two runs of the README's recording, one after the other, as asciinema's files (version 2).
+"""Records the two runs of the README's recording, one after the other, as asciinema files (version
+2).
 
     bench/headline/record.py -m MODEL.gguf -o bench/headline     writes plain.cast and drafted.cast there
     bench/headline/recording.py bench/headline/plain.cast bench/headline/drafted.cast docs/pictures/recording.svg
 
-The program writes to a terminal of its own; what it writes is kept with the time at which it came, from the start of the
-program. A run before them, which is not kept, has the machine measured and the model's file read.
+The program writes to a terminal of its own. The recording has its output with the time since the
+start of the program. A run before the recordings, which is discarded, measures the machine and
+reads the model's file into memory.
 """
 import argparse
 import fcntl

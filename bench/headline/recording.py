@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Two recordings of a terminal side by side as one animated SVG.
+"""Shows two recordings of a terminal side by side in one animated SVG.
 
     bench/headline/recording.py LEFT.cast RIGHT.cast OUT.svg
 
-Reads asciinema's files (version 2) as record.py writes them: text, line ends and colours, no other control codes. Times are
-those of the recordings. Where animations are off the last picture stands. The texts, without colours and without
-the statistics behind them, are compared, and what was found stands below.
+Reads asciinema files (version 2) as record.py writes them: text, line ends and colours, no other
+control codes. The timing is that of the recordings. Without animations the last picture is shown.
+The texts, without colours and without the statistics after them, are compared; the result is
+written below the picture.
 """
 import json
 import re

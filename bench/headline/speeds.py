@@ -1,4 +1,5 @@
-"""Speeds out of the lines that headline.py wrote: of each prompt the median of the rounds, of a system what its prompts give."""
+"""Speeds from the rows that headline.py wrote: the median of the rounds for each prompt, and the
+speed of a system from those of its prompts."""
 import statistics
 
 DISTURBED = 0.15  # CPUs that others may take from an answer that counts

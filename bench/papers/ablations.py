@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""What papers compare their methods with, one setting after the other at equal steps, judged on held-out texts with errors.
+"""The variants with which papers compare their methods: one setting after the other at equal steps,
+judged on held-out texts with standard errors.
 
-    bench/papers/ablations.py --group ppd -m smollm2-135m.gguf --data states --work DIR      goes on where it was stopped
-    bench/papers/ablations.py --group ppd --doc docs/papers/ppd.md                            the table, from what is committed
+    bench/papers/ablations.py --group ppd -m smollm2-135m.gguf --data states --work DIR      continues where it was stopped
+    bench/papers/ablations.py --group ppd --doc docs/papers/ppd.md                            the table, from committed results
 
-A setting is one training of `forerun-lab train` for each of the group's seeds; those that begin with another's pack come behind
-it. All of a group have the same steps and order of texts. The standard errors are of the held-out texts (docs/training.md), so
-two settings, judged on the same texts, differ less by luck than they say; how far seeds lie apart is told beside them.
+A setting is one training of `forerun-lab train` for each of the group's seeds. Settings that begin
+with another setting's pack come after it. All settings of a group have the same steps and order of
+texts. The standard errors are those of the held-out texts (docs/training.md). Two settings are
+judged on the same texts, so chance separates them less than these errors suggest. The spread of the
+seeds is reported beside them.
 """
 import argparse
 import os

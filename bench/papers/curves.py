@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Learning curves: what a drafter guesses right on held-out texts, by the tokens that it has learned from.
+"""Learning curves: how often a drafter guesses right on held-out texts, by the tokens that it has
+learned from.
 
     bench/papers/curves.py --add eagle.json --model qwen2.5-coder-0.5b --text 'own answers, 0.4 million tokens' --machine 'EPYC, Zen 3'
-    bench/papers/curves.py --svg docs/pictures/learning.svg --doc docs/training.md          from what is committed
+    bench/papers/curves.py --svg docs/pictures/learning.svg --doc docs/training.md          from committed results
 
---add takes what `forerun train --json` printed; --before N is for one that went on from a pack which had seen N tokens, as a
-line of its own. Held-out texts are those of the training, so lines of one panel are of different texts.
+--add takes the output of `forerun train --json`. --before N is for a training that began with a
+pack that had seen N tokens; it has a line of its own. Held-out texts are those of the training, so
+lines of one panel are of different texts.
 """
 import argparse
 import glob

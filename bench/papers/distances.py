@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""How often guesses are right by distance, method by method at the same places (Hidden Transfer, figure 3; PPD, figure 6a).
+"""How often guesses are right by distance, each method at the same places (Hidden Transfer, figure
+3; PPD, figure 6a).
 
-    bench/papers/distances.py -m smollm2-135m.gguf --prompts 'prompts/*_dev.jsonl'       goes on where it was stopped
-    bench/papers/distances.py --doc docs/papers/hidden-transfer.md                       the tables, from what is committed
+    bench/papers/distances.py -m smollm2-135m.gguf --prompts 'prompts/*_dev.jsonl'       continues where it was stopped
+    bench/papers/distances.py --doc docs/papers/hidden-transfer.md                       the tables, from committed results
 
-`forerun accuracy` asks every drafter at every place of plain decoding's answers. In brackets lie 95 of 100 bootstrap samples of
-the prompts; differences are of both methods on the same samples.
+`forerun accuracy` runs every drafter at every place of plain decoding's answers. The brackets
+contain 95 of 100 bootstrap samples of the prompts; differences are of both methods on the same
+samples.
 """
 import argparse
 import glob

@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
-"""The order of trained methods, or of recipes, at an equal budget: one corpus, one held-out set, the same processor time for each.
+"""The order of trained methods, or of recipes, at an equal budget: one corpus, one held-out set,
+the same processor time for each.
 
     bench/papers/equal.py -m smollm2-135m.gguf --data states --prompts 'prompts/*_dev.jsonl' --work DIR [--part rates]
-    bench/papers/equal.py --doc docs/papers/equal-trainings.md          the tables again, from what is committed
+    bench/papers/equal.py --doc docs/papers/equal-trainings.md          writes the tables from committed results
 
-First a few steps of every method are timed (--part rates: no more than that). Then each gets as many steps as its rate makes
-of --seconds on --threads threads, so that what else the machine does changes nothing, once for each of --seeds, of some recipes
-for the first alone, and its pack drafts alone over the prompts. With --steps N all have so many steps, an equal budget of
-tokens, and no rates are asked for. --out keeps, for each model, rates, what was learned and, of every prompt, tokens and
-passes, training by training: the same line goes on from there, on another machine too, with the steps of the first.
+1. A few steps of every method are timed (--part rates: only this).
+2. Each method is trained for as many steps as its rate gives in --seconds on --threads threads, so
+   that other load on the machine changes nothing. There is one training for each of --seeds; some
+   recipes have the first seed alone.
+3. The pack of each training drafts alone over the prompts.
+
+With --steps N all have N steps, an equal budget of tokens, and no rates are needed. --out has for
+each model the rates, the results of training, and tokens and passes of every prompt, training by
+training. The same command continues from there, on another machine too, with the steps of the
+first.
 """
 import argparse
 import os

@@ -1,4 +1,5 @@
-"""What is trained at an equal budget: the methods, beside what their papers say of them, and recipes of eagle; the tables."""
+"""The tables of trainings at an equal budget: the methods, compared with the figures of their
+papers, and recipes of eagle."""
 import glob
 import os
 from collections import namedtuple

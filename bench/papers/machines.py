@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What trained drafters gain on another machine than that of the comparison (PPD, arXiv 2405.18628, §5.1).
+"""What trained drafters gain on a machine other than that of the comparison (PPD, arXiv 2405.18628,
+§5.1).
 
-    bench/papers/machines.py --model smollm2-135m.gguf --prompts prompts.jsonl      a quiet machine
-    bench/papers/machines.py --doc docs/papers/ppd.md                               from what is committed
+    bench/papers/machines.py --model smollm2-135m.gguf --prompts prompts.jsonl      needs a quiet machine
+    bench/papers/machines.py --doc docs/papers/ppd.md                               from committed results
 
-The same packs, prompts, tokens and sets as in bench/comparison/results (a file of prompts must hold one set). A ratio is the geometric mean over the sets of this
-machine's gain over that one's; its interval is Student's over the sets, 95 %.
+It uses the packs, prompts, tokens and sets of bench/comparison/results (a file of prompts must hold
+one set). A ratio is the geometric mean over the sets of this machine's gain divided by that of the
+other machine. Its interval is Student's over the sets, 95 %.
 """
 import argparse
 import glob

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""What the tables of docs/papers are made from, part by part: how long each takes, what is left of it, and all that is left.
+"""Runs all measurements for the tables of docs/papers, part by part, or lists what each takes and
+what is left.
 
-    make papers PROMPTS='prompts/*_dev.jsonl' WORK=papers-work            every part, each gone on with where it was stopped
+    make papers PROMPTS='prompts/*_dev.jsonl' WORK=papers-work            every part, each continued where it was stopped
     make papers ... PARTS=tokens,one-tree                                 these alone
     make papers ... STATUS=1                                              nothing is run
 
-A part whose models or prompts are not there is left out, with a sentence. Tokens a pass need no quiet machine; the clock does.
-WORK/took.json has the seconds that each part has taken; hours.json beside this file, the hours of those that were run whole.
+A part whose models or prompts are missing is left out with a message. Tokens per pass need no quiet
+machine; parts that use the clock do. WORK/took.json has the seconds that each part has taken.
+hours.json beside this file has the hours of the parts that ran whole.
 """
 import argparse
 import contextlib

@@ -1,4 +1,4 @@
-"""What the measurements of this folder share: how forerun is called, replays and trainings."""
+"""Shared by the measurements of this folder: calls of forerun, replays and trainings."""
 import json
 import os
 import subprocess

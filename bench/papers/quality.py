@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""What typical acceptance does to answers: sums of GSM8K solved, under the exact and under the typical rule.
+"""The effect of typical acceptance on answers: GSM8K problems solved under the exact and under the
+typical rule.
 
-    bench/papers/quality.py -m MODEL.gguf --data gsm8k_train.jsonl.gz --limit 100       goes on where it was stopped
-    bench/papers/quality.py --doc docs/papers/ppd.md                                    the table, from what is committed
+    bench/papers/quality.py -m MODEL.gguf --data gsm8k_train.jsonl.gz --limit 100       continues where it was stopped
+    bench/papers/quality.py --doc docs/papers/ppd.md                                    the table, from committed results
 
-PPD (arXiv 2405.18628, table 1) asks a judge how good the answers are that typical acceptance gives; here the answers
-are numbers, so they are right or wrong. Every question is answered once by each rule at each temperature, with the
-same seed and trees of --tree candidates; greedy the two rules are one. The data is JSON lines (plain or gzip) of {"id", "messages": [user, assistant]},
-where the assistant's last line ends with "#### NUMBER", as in GSM8K's train split.
+PPD (arXiv 2405.18628, table 1) has a judge rate the answers under typical acceptance. Here the
+answers are numbers, so they are right or wrong. Every question is answered once by each rule at
+each temperature, with the same seed and trees of --tree candidates. At temperature 0 the two rules
+are one. The data is JSON lines (plain or gzip) of {"id", "messages": [user, assistant]}, where the
+assistant's last line ends with "#### NUMBER", as in GSM8K's train split.
 """
 import argparse
 import glob

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Speed by the rows of a pass, predicted and by the clock, for PPD's dynamic sparse trees (PPD, arXiv 2405.18628, §4.2, figures
-8b and 8c).
+"""Speed by the rows of a pass, predicted and measured, for PPD's dynamic sparse trees (PPD, arXiv
+2405.18628, §4.2, figures 8b and 8c).
 
-    bench/papers/sizes.py --model smollm2-135m.gguf --prompts prompts.jsonl          a quiet machine; goes on where it was stopped
-    bench/papers/sizes.py --svg docs/pictures/sizes.svg --doc docs/papers/ppd.md      from what is committed
+    bench/papers/sizes.py --model smollm2-135m.gguf --prompts prompts.jsonl          needs a quiet machine; continues where it was stopped
+    bench/papers/sizes.py --svg docs/pictures/sizes.svg --doc docs/papers/ppd.md      from committed results
 
-tau(n) is the tokens a pass that a tree of n rows brought on the prompts, L(n) what a pass of n rows takes (`forerun curve`, medians);
-predicted is tau(n) L(1) / L(n), and the clock plain decoding's time over that of drafting, prompt by prompt in turns.
+tau(n) is the tokens per pass of a tree of n rows on the prompts. L(n) is the time of a pass of n
+rows (`forerun curve`, medians). The predicted speed-up is tau(n) L(1) / L(n). The measured one is
+the time of plain decoding divided by that of drafting, prompt by prompt in turns.
 """
 import argparse
 import glob

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Tokens a pass of one drafter's settings, on many prompts, each beside the first of its kind: what no clock touches.
+"""Tokens per pass of one drafter's settings on many prompts, each compared with the first of its
+kind. No clock is needed.
 
-    bench/papers/variants.py --group trees -m smollm2-135m.gguf --prompts 'prompts/*_dev.jsonl' --work DIR     goes on where it was stopped
-    bench/papers/variants.py --group trees --doc docs/papers/ppd.md                                             the table, from what is committed
+    bench/papers/variants.py --group trees -m smollm2-135m.gguf --prompts 'prompts/*_dev.jsonl' --work DIR     continues where it was stopped
+    bench/papers/variants.py --group trees --doc docs/papers/ppd.md                                             the table, from committed results
 
-`forerun-lab replay` does the work (docs/papers/README.md). In brackets lie 95 of 100 bootstrap samples of the prompts; a ratio
-is of both settings on the same samples, so it can tell apart what the intervals of the settings cannot.
+`forerun-lab replay` does the work (docs/papers/README.md). The brackets contain 95 of 100 bootstrap
+samples of the prompts. A ratio is of both settings on the same samples, so it can separate settings
+whose intervals overlap.
 """
 import argparse
 import os

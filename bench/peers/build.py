@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""The peers from their sources, built for this machine, and the program that times the passes of the first two.
+"""Builds the peers from their sources for this machine, and the program that times the passes of
+the first two.
 
     bench/peers/build.py [--build-dir DIR] [--ik DIR] [--jobs N] [--peer NAME ...]
 
-llama.cpp     out of the source package of llama-cpp-python, which holds it whole: GGML_NATIVE (every instruction of this
-              CPU), its repacked weights, its own matrix products and OpenMP; tiles.h mends what gcc 12 breaks of it
-ik_llama.cpp  out of a folder with its sources, --ik or the environment's FR_IK_SOURCE; without one it is left out
-openvino      the released package openvino-genai, into a virtual environment of its own
+llama.cpp     from the source package of llama-cpp-python, which contains all of it: GGML_NATIVE
+              (every instruction of this CPU), its repacked weights, its own matrix products and
+              OpenMP; tiles.h repairs what gcc 12 breaks
+ik_llama.cpp  from a folder with its sources, --ik or the environment variable FR_IK_SOURCE; without
+              one it is left out
+openvino      the released package openvino-genai, in a virtual environment of its own
 """
 import argparse
 import glob

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""forerun beside llama.cpp: same files, same machine, same minutes.
+"""forerun compared with llama.cpp: same files, same machine, same minutes.
 
     bench/peers/llamacpp.py -m models/qwen2.5-coder-1.5b.gguf [-m ...] --draft models/qwen2.5-coder-0.5b.gguf \\
         --prompts prompts.jsonl --csv docs/peers.csv --doc docs/peers.md --results docs/results.md --picture docs/pictures/rows.svg
-    bench/peers/llamacpp.py --csv docs/peers.csv --results docs/results.md     the tables again, from what was measured
+    bench/peers/llamacpp.py --csv docs/peers.csv --results docs/results.md     writes the tables again
 
-Parts (--only): the two programs alternate (A B A B ...), --pairs times each, and a ratio is one of neighbours in time.
-  pass         a pass of n rows, logits on every row, behind 512 tokens  (forerun curve; passes.c on libllama)
+The two programs alternate (A B A B ...), --pairs times in each part, and a ratio is one of
+neighbouring runs. Parts (--only):
+  pass         a pass of n rows, logits on every row, after 512 tokens   (forerun curve; passes.c on libllama)
   decode       plain decoding, 96 tokens, and peak memory                (forerun run --drafter none; llama-bench)
   prompt       reading 512 tokens                                        (forerun run -n 1; llama-bench)
-  speculative  every speculative mode on the same prompts, greedy; both programs' texts against their own plain text
+  speculative  every speculative mode on the same prompts, greedy; each program's texts are compared
+               with its own plain text
 
-llama.cpp is built into --build-dir from its source package, or taken as built by this script from --llama DIR.
-Only Python's standard library is needed; gnuplot draws the picture. Results are appended to --csv.
+llama.cpp is built into --build-dir from its source package, or --llama DIR is a build of this
+script. Only Python's standard library is needed; gnuplot draws the picture. Results are appended to
+--csv.
 """
 import argparse
 import datetime

@@ -1,4 +1,4 @@
-"""What the comparisons say of the machine, and which draft model goes with a model."""
+"""The machine as the comparisons describe it, and the draft model for each model."""
 import os
 import re
 

@@ -1,6 +1,8 @@
-"""The speculative modes of llama.cpp and ik_llama.cpp: how they are called, what they print, and what is reported of modes.
+"""The speculative modes of llama.cpp and ik_llama.cpp: how they are called, how their output is
+read, and what is reported.
 
-What is found of one prompt in one mode is a tuple: (tokens, seconds, accepted, drafted, same text as plain decoding's).
+The result of one prompt in one mode is a tuple: (tokens, seconds, accepted, drafted, same text as
+with plain decoding).
 """
 import json
 import re

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""One measurement of OpenVINO GenAI on a GGUF file, CPU, printed as JSON. Needs the package openvino-genai.
+"""One measurement of OpenVINO GenAI on a GGUF file, CPU, printed as JSON. Needs the package
+openvino-genai.
 
     bench/peers/openvino_run.py WHAT -m MODEL.gguf -t THREADS --keep DIR [--ids FILE.json] [-n N] [--rows N,...]
 
-Its GGUF reader makes its own form of the model once, into a folder of --keep; later runs load that, in less time.
-  keep         only that
-  plain        -n tokens behind --ids, one a pass: {"tok_s"}
-  prompt       reading --ids: {"tok_s"}, of the time to the first token
-  passes       passes of --rows tokens, logits on all, behind the first of --ids (as many as leave the greatest of
-               --rows): {"rows", "ms"}; the better of two after an untimed one, keys and values put back in between
-  speculative  -n tokens behind --ids, plain and with its prompt lookup (--assistant tokens, --ngram):
-               {"modes": {name: [tokens, seconds, accepted, drafted, same tokens as plain]}}
+Its GGUF reader converts the model once, into a subfolder of --keep. Later runs load the result,
+which takes less time. WHAT is one of
+  keep         only the conversion
+  plain        -n tokens after --ids, one per pass: {"tok_s"}
+  prompt       reading --ids: {"tok_s"}, from the time to the first token
+  passes       passes of --rows tokens, logits on all, after the first of --ids (all but as many as
+               the largest of --rows): {"rows", "ms"}; the better of two after an untimed one, with
+               keys and values restored in between
+  speculative  -n tokens after --ids, plain and with its prompt lookup (--assistant tokens,
+               --ngram): {"modes": {name: [tokens, seconds, accepted, drafted, same tokens as plain]}}
 """
 import argparse
 import json

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""forerun beside all peers that can be had: same files, same machine, same minutes.
+"""forerun compared with all available peers: same files, same machine, same minutes.
 
     bench/peers/peers.py -m models/qwen2.5-coder-1.5b.gguf [-m ...] [--peer NAME ...] [--ik DIR] --prompts prompts.jsonl
     bench/peers/peers.py -m MODEL --rounds 1 --part plain --add results.json      one more round of one part
-    bench/peers/peers.py --add results.json --doc docs/peers.md --results docs/results.md    the tables again
+    bench/peers/peers.py --add results.json --doc docs/peers.md --results docs/results.md    writes the tables again
 
-In a round every program has its turn in every part; a ratio is one of the same round, and what is reported are medians
-with least and greatest, over each peer and over the best of them. Parts (--part):
-  plain        decoding 128 tokens, one a pass
+In a round every program runs once in every part. A ratio is one of the same round. Reported are
+medians with lowest and highest values, over each peer and over the best of them. Parts (--part):
+  plain        decoding 128 tokens, one per pass
   prompt       reading 512 tokens
-  pass         a pass of 1, 8 and 16 rows, logits on every row, behind 512 tokens
-  speculative  every speculative mode on one prompt, greedy, the next one each round; reported is each side's fastest mode
+  pass         a pass of 1, 8 and 16 rows, logits on every row, after 512 tokens
+  speculative  every speculative mode on one prompt, greedy, another prompt in each round; each
+               side's fastest mode is reported
 
-Peers (--peer; default: all): llama.cpp, ik (ik_llama.cpp from --ik), ik-rtr (the same with -rtr: weights repacked as they
-are loaded), openvino (OpenVINO GenAI). build.py builds them; what cannot be had is left out with a sentence.
---rounds 0 builds and prepares, and measures nothing.
+Peers (--peer; default: all): llama.cpp, ik (ik_llama.cpp from --ik), ik-rtr (the same with -rtr:
+weights repacked when they are loaded), openvino (OpenVINO GenAI). build.py builds them; a peer that
+is not available is left out with a message. --rounds 0 builds and prepares, and measures nothing.
 """
 import argparse
 import datetime

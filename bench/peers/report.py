@@ -1,4 +1,4 @@
-"""Results of llamacpp.py: lines of a CSV file, and the tables and the picture made of them."""
+"""Results of llamacpp.py: rows of a CSV file, and the tables and the picture made from them."""
 import datetime
 import os
 import shutil

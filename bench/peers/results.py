@@ -1,8 +1,10 @@
-"""Results of peers.py: rounds in a JSON file, what they come to, and the tables made of them.
+"""Results of peers.py: rounds in a JSON file, their summaries, and the tables made from them.
 
-A round: {date, cpu, isa, threads, model, part, forerun, asked: [name], sides: {name: value}}; all sides of one ran one after the
-other, and those that were asked and could not answer have no value.
-Values: tokens a second (plain, prompt), {rows: ms} (pass), {mode: [tokens, seconds, accepted, drafted, same text]} (speculative).
+A round is {date, cpu, isa, threads, model, part, forerun, asked: [name], sides: {name: value}}. All
+sides of a round ran one after the other. A side in `asked` that could not answer has no value.
+
+A value is tokens per second (plain, prompt), {rows: ms} (pass), or
+{mode: [tokens, seconds, accepted, drafted, same text]} (speculative).
 """
 import json
 import os

@@ -1,11 +1,11 @@
-"""The programs that are measured beside one another. Every side answers the same calls about one model:
+"""The programs that are compared. Every side has the same functions for one model:
 
-    plain(n)              tokens a second of n tokens decoded one a pass, and peak bytes
-    prompt(n)             tokens a second of reading n tokens, and peak bytes
-    passes(rows)          {n: milliseconds of a pass of n rows, logits on every row, behind CONTEXT tokens}
+    plain(n)              tokens per second of n tokens decoded one per pass, and peak bytes
+    prompt(n)             tokens per second of reading n tokens, and peak bytes
+    passes(rows)          {n: milliseconds of a pass of n rows, logits on every row, after CONTEXT tokens}
     speculative(message)  {mode: (tokens, seconds, accepted, drafted, same text as that side's plain decoding)}
 
-What a side cannot do it says with Failure.
+A side raises Failure for what it cannot do.
 """
 import json
 import os

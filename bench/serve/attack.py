@@ -3,27 +3,33 @@
 
     bench/serve/attack.py --model MODEL.gguf [--program build/forerun] [--parts PART,...] [--only TEXT] [--sizes least|most|all] [--json FILE]
 
-Parts, each of bodies (attack_bodies.py) but for the last:
-  repeat   what answers repeat
+Parts; all but the last are sets of bodies (attack_bodies.py):
+  repeat   content that answers repeat
   collide  keys that collide in a hash
   join     long lists that a translator joins
   fit      prompts that can never fit
   grow     values that take many times their bytes
-  fair     a client that asks for more than there is
+  fair     a client that requests more than the server has
 
-A body is sent at three sizes: the least that does harm where it is not bounded, four times that, and 31 MB. Each time 8
-processes at nice 19 send it (2 in `repeat`), to a server of its own. These bounds must hold:
-  neighbour  a short answer takes at most 1.5 times its time alone and a second, and has the same text,
-  sender     gets an answer, or a refusal with a status and a sentence,
-  memory     a minute later the server is within 100 MB of its size before,
-  shutdown   SIGTERM, while such bodies are prepared, ends it within --drain and 2 seconds.
-In `repeat` "alone" is beside the same requests without what makes them large, as these are answered too.
+A body is sent at three sizes: the smallest that does harm if it is not bounded, four times that,
+and 31 MB. Each time 8 processes at nice 19 send it (2 in `repeat`), to a server of its own. These
+bounds must hold:
+  neighbour  a short answer takes at most 1.5 times its time alone plus a second, and has the same
+             text
+  sender     gets an answer, or a refusal with a status and a sentence
+  memory     a minute later the server is within 100 MB of its size before
+  shutdown   SIGTERM while such bodies are prepared ends the server within --drain plus 2 seconds
 
-In `fair` (attack_fairness.py), while A asks for more than there is, B's first token comes within twice its time alone and a
-second, and A's answers are those that it gets alone. A and B have one key, two, or none and two addresses of this machine.
+In `repeat` the time alone is that beside the same requests without the part that makes them large,
+because these are answered too.
 
-It needs Linux, 4 GB of memory, and a machine that does little else: times are compared. Every row is cut off after some
-minutes; all together take half an hour. Exit 1 where a bound is broken, with the rows and bounds.
+In `fair` (attack_fairness.py) client A requests more than the server has. B's first token must come
+within twice its time alone plus a second, and A's answers must be those that it gets alone. A and B
+have one key, two keys, or no key and two addresses of this machine.
+
+It needs Linux, 4 GB of memory, and a machine that is otherwise idle, because times are compared.
+Every row is cut off after some minutes; all of them take half an hour. The exit code is 1 if a
+bound is broken; the output has the rows and bounds.
 """
 import argparse
 import collections

@@ -1,4 +1,5 @@
-"""Bodies that take more of a server than they should: each a function of its bytes, with the least that does harm."""
+"""Bodies that take more of a server than they should: each a function of its size in bytes, with
+the smallest size that does harm."""
 import json
 
 MB = 1 << 20

@@ -1,4 +1,4 @@
-"""A asks for more than a server has; B, another client, asks for a little. For attack.py."""
+"""For attack.py: client A requests more than a server has, client B requests little."""
 import collections
 import statistics
 import threading

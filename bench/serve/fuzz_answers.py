@@ -1,4 +1,4 @@
-"""What a valid answer of the server is: HTTP/1.1 to the letter, a sensible status, a body that is what its type says."""
+"""What a valid answer of the server is: strict HTTP/1.1, a sensible status, and a body of its type."""
 import json
 import re
 

@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
-"""Anything at all on `forerun serve`: does it stay up, give valid answers, and the same bytes to those who ask properly?
+"""Arbitrary input to `forerun serve`: does it stay up, give valid answers, and give proper requests
+the same bytes as before?
 
     bench/serve/fuzz_http.py --model MODEL.gguf [--program build-sanitize/forerun] [--seconds 60] [--seed 1] [--json]
     bench/serve/fuzz_http.py --model MODEL.gguf --replay FILE
 
-Peers send request lines, headers, lengths and chunks that are none, pipelines, cut and reset requests, every method on every
-route, and bodies of every endpoint changed at random, in what is asked and in their bytes (fuzz_inputs.py). Whatever comes
-whole must be a valid answer with a sensible status (fuzz_answers.py: no 5xx but 501 and 503), and requests that are whole must
-have one. Meanwhile /health must answer within seconds and a plain request must get the same bytes as at the beginning. At the
-end the server must be no larger than after the first third, and end with 0. Exit 1 where anything is wrong; what was sent
-then is added to --failures, a line each, and --replay sends those lines again. SIGTERM ends it early, with its summary. Time in
-which this machine or process stood still does not count.
+Peers send invalid request lines, headers, lengths and chunks, pipelines, requests that are cut or
+reset, every method on every route, and bodies of every endpoint with random changes of fields and
+bytes (fuzz_inputs.py). These must hold:
+
+- A whole answer is valid and has a sensible status (fuzz_answers.py: no 5xx except 501 and 503).
+- A whole request gets a whole answer.
+- /health answers within seconds.
+- A plain request gets the same bytes as at the beginning.
+- At the end the server is no larger than after the first third of the time, and ends with 0.
+
+The exit code is 1 if one does not hold. What was sent then is appended to --failures, one line
+each, and --replay sends these lines again. SIGTERM ends the run early, with its summary. Time in
+which the machine or this process stood still does not count.
 """
 import argparse
 import collections

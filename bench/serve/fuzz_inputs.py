@@ -1,6 +1,8 @@
-"""What the HTTP fuzzer says to a server: each input is a list of steps on one connection, made from a random number generator.
+"""Inputs of the HTTP fuzzer. Each is a list of steps on one connection, made from a random number
+generator.
 
-A step is ("send", bytes), ("wait", seconds), ("half", ""), which closes the writing half, or ("reset", "").
+A step is ("send", bytes), ("wait", seconds), ("half", ""), which closes the writing half, or
+("reset", "").
 """
 import gzip
 import json

@@ -1,6 +1,8 @@
-"""A closed loop of users on a server of OpenAI's chat API, in one thread: what it costs stays below what it measures.
+"""A closed loop of users on a server of OpenAI's chat API, in one thread, so that it costs less
+than what it measures.
 
-What arrives is kept with its time and read after the last byte, so that nothing is parsed while a server works.
+Received bytes are stored with their time and parsed after the last byte, so that nothing is parsed
+while a server works.
 """
 import json
 import random

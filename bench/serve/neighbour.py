@@ -1,5 +1,5 @@
-"""A neighbour on a server: a client that asks for short greedy answers while others do what they like, and what memory the
-server's process takes meanwhile."""
+"""A neighbour on a server: a client that requests short greedy answers while other clients load the
+server. It also records the memory of the server's process."""
 import http.client
 import json
 import threading

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes the pictures of the page that docs/serve.md shows, of a real model answering, in a headless Chromium.
+"""Takes the pictures of the page in docs/serve.md: a real model answers in a headless Chromium.
 
     FR_MODELS=models bench/serve/page_pictures.py --model models/qwen2.5-coder-1.5b.gguf --pack packs/qwen2.5-coder-1.5b-eagle.gguf --out docs/pictures
 """

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""Two `forerun serve` behind HAProxy with deploy/haproxy.cfg: one is killed, comes back, and is told to end, under load.
+"""Two `forerun serve` behind HAProxy with deploy/haproxy.cfg: under load one is killed, comes back,
+and is told to end.
 
     bench/serve/replicas.py --model MODEL.gguf [--program build/forerun] [--users 8] [--seconds 15]
 
-Users go on with conversations, turn by turn, whole and as streams; half of the conversations are named by X-Conversation, the
-others by nothing but their first message. Promises, each in a part of its own:
+Users continue conversations, turn by turn, whole and as streams. Half of the conversations are
+named by X-Conversation, the others only by their first message. Each part checks a promise:
 
-    both up        a conversation's turns are answered by one replica, which has read what came before
-    kill -9        fails only what ran on the killed replica; whoever asks afterwards is answered
+    both up        one replica answers a conversation's turns and has read the earlier ones
+    kill -9        only requests that ran on the killed replica fail; later ones are answered
     back           its conversations return to it
     told to end    SIGTERM with --drain-delay: nothing fails
-    told, no delay SIGTERM without: nothing fails that HAProxy can send again (the body fits its buffer)
+    told, no delay SIGTERM without it: nothing fails that HAProxy can send again (the body fits its buffer)
 
-and at the end: answers, up to --check, are what `forerun run --request` says for their bodies. Exit 1 where one is not kept. HAProxy's
-configuration is used as it is; addresses come by its environment. --balance roundrobin shows what other ways of dealing give.
+At the end up to --check answers are compared with `forerun run --request` for their bodies. The
+exit code is 1 if a promise is broken. HAProxy's configuration is used unchanged; its environment
+sets the addresses. --balance roundrobin shows the results of another way to distribute requests.
 """
 import argparse
 import http.client

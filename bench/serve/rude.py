@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""Rude peers on `forerun serve`, and four polite users who must not notice.
+"""Rude peers on `forerun serve`, and four polite users who must not notice them.
 
     bench/serve/rude.py --model MODEL.gguf [--program build/forerun] [--seconds 8] [--only KIND]
 
-The users ask for short greedy completions one after the other. First nobody else is there, then one kind of rude peer after
-the other; for each kind: how many there were, what became of them, the users' latency, whether any was refused or got other
-bytes, and the server's memory. Peers that ask for long streams take part in the passes, so they are measured beside as many
-that read. Exit 1 where a user failed, got other bytes, or waited for much longer: a median above twice the quiet one and
-100 ms, a 99th percentile above three times the quiet one and half a second.
+The users send short greedy completions one after the other, first without any peer, then with one
+kind of rude peer after the other. For each kind the output has
+
+- the number of peers and how their connections ended,
+- the latency of the users, and whether any was refused or got other bytes,
+- the server's memory.
+
+Peers that request long streams take part in the passes, so they are compared with as many peers
+that read their streams. The exit code is 1 if a user failed, got other bytes, or waited much
+longer: a median above twice the quiet one plus 100 ms, or a 99th percentile above three times the
+quiet one plus half a second.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The servers that are measured: how each is started, and that it is ended."""
+"""The servers that are measured: starts each of them and ends it."""
 import http.client
 import os
 import signal

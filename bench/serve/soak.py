@@ -3,11 +3,14 @@
 
     bench/serve/soak.py --model MODEL.gguf [--program build/forerun] [--users 32] [--seconds 60]
 
-Users send chats and completions at random, whole and as streams, with temperatures, penalties, stop strings and
-log probabilities; some hang up in the middle, read slowly, close half of the socket, send garbage, too much, or
-nothing. Whole answers, up to --check drawn at random, are compared with those of a second server which drafts
-nothing and serves one at a time, broken ones with its beginning. At the end the first server must be idle, no
-larger than after the first third, and end in peace.  Exit 1 where anything differs. --log keeps, over time, what a
+Users send random chats and completions, whole and as streams, with temperatures, penalties, stop
+strings and log probabilities. Some close the connection in the middle, read slowly, close half of
+the socket, or send garbage, too much, or nothing.
+
+Up to --check whole answers, drawn at random, are compared with those of a second server that drafts
+nothing and serves one request at a time. Incomplete answers are compared with the beginning of
+these. At the end the first server must be idle, no larger than after the first third of the time,
+and must end with 0. The exit code is 1 if anything differs. --log writes, over time, how long a
 polite neighbour waited for a short answer and how large the server was.
 """
 import argparse

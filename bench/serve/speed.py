@@ -1,22 +1,31 @@
 #!/usr/bin/env python3
-"""`forerun serve` beside the servers of llama.cpp and ik_llama.cpp, under 1 to 16 users.
+"""`forerun serve` compared with the servers of llama.cpp and ik_llama.cpp, for 1 to 16 users.
 
     bench/serve/speed.py -m MODEL.gguf [-m ...] --prompts DIR --llama PATH/llama-server --ik PATH/llama-server \\
         --draft DRAFT.gguf --add results.jsonl [--rounds 5] [--users 1,2,4,8,16] [--temperatures 0,0.8]
-    bench/serve/speed.py --add results.jsonl            the table again, from what was measured
+    bench/serve/speed.py --add results.jsonl            writes the table again from the results
 
-A cell is one server, model, number of users, temperature and round. Each has a server of its own with as many slots as
-users, then a closed loop: so many requests are at work until the list is through, or --seconds over. The list has equal
-parts of every set of prompts, no prompt twice, and is the same for all servers of a round; nothing is cached.
-Servers follow each other within a round, so that drifts of the machine hit all alike. Every cell is appended to --add
-at once, and one that is there is not measured again: what was cut off goes on, and --limit S stops in time. A cell
-during which other programs or the machine's host took more than 0.15 CPUs is not counted, and measured again.
+A cell is one server, model, number of users, temperature and round. Each cell has a server of its
+own with as many slots as users, and a closed loop: that many requests are active until the list is
+done or --seconds have passed. The list has equal parts of every set of prompts and no prompt twice.
+It is the same for all servers of a round, and nothing is cached.
 
-What is reported are medians over rounds. Rate: tokens of all users, by `usage`, over the time of the whole cell, prompts
-and its end with fewer at work included; of a cell that was cut, until then, which flatters who had read less.
-First token: from the request's first byte to the first event with text. Gap: between events with text of one answer, as
-they arrive; those within a millisecond are one. Servers (--server, in turns): forerun[=DRAFTER], llama[=TYPE[:N]],
-ik[=TYPE[:N]]: none, or a drafter of forerun, or a --spec-type of theirs with N tokens at most; ik runs with -rtr.
+Servers follow each other within a round, so that changes of the machine affect all alike. Every
+cell is appended to --add when it ends. A cell that is there is not measured again, so an
+interrupted run continues; --limit S stops in time. A cell during which other programs or the
+machine's host used more than 0.15 CPUs does not count and is measured again.
+
+Results are medians over rounds:
+  rate          tokens of all users, from `usage`, divided by the time of the whole cell, including
+                prompts and the end with fewer active requests. A cell that was cut counts up to
+                the cut, which favours servers that had read less.
+  first token   from the request's first byte to the first event with text
+  gap           between events with text of one answer, as they arrive; events within a millisecond
+                count as one
+
+Servers (--server, in turns): forerun[=DRAFTER], llama[=TYPE[:N]], ik[=TYPE[:N]]. The part after "="
+is a drafter of forerun, or a --spec-type of the others with at most N tokens; without it nothing is
+drafted. ik runs with -rtr.
 """
 import argparse
 import datetime

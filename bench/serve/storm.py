@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""A storm on `forerun serve`: is every answer, from any drafter, that of the same request alone without one?
+"""A storm on `forerun serve`: is every answer, from any drafter, that of the same request alone
+without a drafter?
 
     bench/serve/storm.py --model MODEL.gguf [--program build-sanitize/forerun] [--seconds 60] [--seed 1] [--log FILE.csv]
-    bench/serve/storm.py --tiny build/tests/tiny ...     one of the models that build/tests/bin/tiny_models made, by the seed
+    bench/serve/storm.py --tiny build/tests/tiny ...     one of the models of build/tests/bin/tiny_models, chosen by the seed
 
-First a sample of requests is asked one at a time, without a drafter and without what was read before. Then 14 clients with
-three keys ask them again on 5 places with hardly any memory for contexts, with every drafter there is, whole and streamed,
-from named slots, and hang up in the middle. Packs in the folder `packs` beside the model, and a datastore with its name, are
-drafters too. At the end SIGTERM comes in the middle of it all. Programs with a sanitizer report everything they find.
-Exit 1 where an answer differs, a status is another one, a sanitizer reports, or the server does not end with 0.
+First a sample of requests is sent one at a time, without a drafter and without reuse of earlier
+texts. Then 14 clients with three keys send them again to 5 places with hardly any memory for
+contexts: with every drafter, whole and streamed, from named slots, and with connections that are
+closed in the middle. Packs in the folder `packs` beside the model, and a datastore with the model's
+name, are used as drafters too. At the end SIGTERM arrives during the load. Programs built with a
+sanitizer report everything they find.
+
+The exit code is 1 if an answer differs, a status is unexpected, a sanitizer reports, or the server
+does not end with 0.
 """
 import argparse
 import collections

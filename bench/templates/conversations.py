@@ -1,4 +1,4 @@
-"""Conversations at random, in the forms that chat templates are given: see judge.py."""
+"""Random conversations in the forms that chat templates receive: see judge.py."""
 import json
 import random
 

@@ -1,4 +1,4 @@
-"""Expressions at random over all filters, tests, methods and operators: see judge.py --expressions."""
+"""Random expressions over all filters, tests, methods and operators: see judge.py --expressions."""
 import random
 import re
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Compares the chat templates' interpreter with Jinja2, as Hugging Face's apply_chat_template sets it up.
+"""Compares the interpreter of chat templates with Jinja2, set up as in Hugging Face's
+apply_chat_template.
 
     python3 -m venv V && V/bin/pip install jinja2
     V/bin/python bench/templates/judge.py --fetch DIR            the templates in llama.cpp's source package
     V/bin/python bench/templates/judge.py DIR models/*.gguf      same bytes | same refusal | differs
 
-Needs build/tests/bin/render_lines. Arguments are templates (*.jinja), folders of them, and models, whose own
-template is taken. Exit 1 where anything differs; --show prints the first differences.
+Needs build/tests/bin/render_lines. Arguments are templates (*.jinja), folders of templates, and
+models, whose own template is used. The exit code is 1 if anything differs; --show prints the first
+differences.
 """
 import argparse
 import datetime

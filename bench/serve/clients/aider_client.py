@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""aider against `forerun serve`: a real change to a real file in a git repository made for it.
+"""Tests aider with `forerun serve`: a real change to a real file in a git repository made for it.
 
     bench/serve/clients/aider_client.py --model MODEL.gguf [--program build/forerun] [--aider aider]     needs `pip install aider-chat`
 
-The model has to be one that can write code (Qwen2.5-Coder 1.5B can). The file must hold the change, still be Python, and do
-what was asked; the repository must have the commit.
+The model must be able to write code (Qwen2.5-Coder 1.5B is). Afterwards the file must have the
+change, be valid Python, and do what was requested; the repository must have the commit.
 """
 import argparse
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Anthropic's own Python client against `forerun serve`: messages, streams, tools, counts of tokens, errors, retries.
+"""Tests Anthropic's Python client with `forerun serve`: messages, streams, tools, token counts,
+errors, retries.
 
     bench/serve/clients/anthropic_client.py --model MODEL.gguf [--program build/forerun]     needs `pip install anthropic`
 """

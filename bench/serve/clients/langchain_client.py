@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""langchain-openai against `forerun serve`: chat, stream, batch, tools, log probabilities, retries, cancellation, errors.
+"""Tests langchain-openai with `forerun serve`: chat, stream, batch, tools, log probabilities,
+retries, cancellation, errors.
 
     bench/serve/clients/langchain_client.py --model MODEL.gguf [--program build/forerun]     needs `pip install langchain-openai`
 """

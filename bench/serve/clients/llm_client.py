@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The command line tool `llm` against `forerun serve`: prompts, streams, conversations, tools, its log, errors.
+"""Tests the command line tool `llm` with `forerun serve`: prompts, streams, conversations, tools,
+its log, errors.
 
     bench/serve/clients/llm_client.py --model MODEL.gguf [--program build/forerun] [--llm llm]     needs `pip install llm`
 """

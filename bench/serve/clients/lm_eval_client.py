@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""lm-eval's `local-completions` against `forerun serve`: its numbers are those of the model in this process's own sums.
+"""Tests lm-eval's `local-completions` with `forerun serve`: its numbers must match those that this
+script computes from the model's logits.
 
     bench/serve/clients/lm_eval_client.py --model MODEL.gguf [--program build/forerun]     needs `pip install 'lm-eval[api]'`
 
-Three tasks from files made here: multiple choice (log likelihoods), perplexity (rolling ones) and generation. Every log
-likelihood is compared with the sum over `forerun logits --all` (logit less logsumexp, no server), to 1e-4; generated texts with
-`forerun run --request`. The tokenizer is the server's (/tokenizer_info, /tokenize, /detokenize).
+Three tasks from files made here: multiple choice (log likelihoods), perplexity (rolling log
+likelihoods) and generation. Every log likelihood is compared with the sum over `forerun logits
+--all` (logit minus logsumexp, no server), to 1e-4. Generated texts are compared with `forerun run
+--request`. The tokenizer is the server's (/tokenizer_info, /tokenize, /detokenize).
 """
 import argparse
 import json

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""OpenAI's own Python client against `forerun serve`: chat, stream, choices, log probabilities, tools, errors.
+"""Tests OpenAI's Python client with `forerun serve`: chat, stream, choices, log probabilities,
+tools, errors.
 
     bench/serve/clients/openai_client.py --model MODEL.gguf [--program build/forerun]     needs `pip install openai`
 
-Each line says what was asked and whether the answer is what the client's users rely on. Exit 1 if one is not.
+Each line of output has one request and whether the answer is what users of the client rely on. The
+exit code is 1 if one is not.
 """
 import argparse
 import concurrent.futures

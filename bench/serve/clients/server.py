@@ -1,4 +1,4 @@
-"""A `forerun serve` that lives as long as a client's script, and the script's account of what was right."""
+"""A `forerun serve` for the lifetime of a client's script, and the list of the script's checks."""
 import http.client
 import json
 import re

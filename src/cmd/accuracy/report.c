@@ -81,11 +81,10 @@ static fr_status print_top(const fr_asked *a, int distance, int k, fr_error *err
 
 static fr_status print_one(const fr_asked *a, fr_error *err) {
     fr_status st = FR_OK;
-    printf(
-        "%s, ranks of its %s, %lld places of %d answers; share of the true token among the first "
-        "N guesses%s\n",
-        a->spec, of_what(a), (long long)fr_ranks_places(&a->ranks, 1), a->ranks.n,
-        a->given == FR_GIVEN_ANSWER ? ", given the answer up to them" : "");
+    printf("%s, ranks in its %s, %lld places of %d answers; top-N: share of places with the true "
+           "token among the first N guesses%s\n",
+           a->spec, of_what(a), (long long)fr_ranks_places(&a->ranks, 1), a->ranks.n,
+           a->given == FR_GIVEN_ANSWER ? ", given the answer up to them" : "");
     printf("distance    places  guessed  %-22s   %5s    %5s  %s\n", " top-1", "top-3", "top-5",
            " top-10");
     for (int k = 1; k <= FR_DISTANCES && fr_ranks_guessed(&a->ranks, k) && !st; k++) {
@@ -171,8 +170,8 @@ fr_status fr_accuracy_plot(const fr_asked *asked, int n, const char *model, cons
     if (!st)
         st = fr_plot_save(&(fr_plot){.title = model,
                                      .subtitle = "how often the true token is among the first "
-                                                 "guesses; whiskers: prompts drawn again",
-                                     .x_label = "distance from the last sure token",
+                                                 "guesses; whiskers: bootstrap over prompts",
+                                     .x_label = "distance from the last known token",
                                      .y_label = "%",
                                      .x_steps = FR_PLOT_COUNTS,
                                      .y_steps = FR_PLOT_LINEAR,

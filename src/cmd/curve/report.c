@@ -117,11 +117,11 @@ static void print_first(const fr_curve *c) {
                ratio(c, 0, i), 100 * s->fraction);
         print_bar(s->median, s->fraction, most);
     }
-    printf("Bars: the median; # is what the machine allows, . the rest.\n");
+    printf("Bars: the median; #: the limit of the machine, .: the rest.\n");
 }
 
 static void print_contexts(const fr_curve *c) {
-    printf("\nms (and L(n)/L1) behind a context of\nrows");
+    printf("\nms (and L(n)/L1) after a context of N tokens; columns: N\nrows");
     for (int k = 0; k < c->n_contexts; k++)
         printf(" %18d", c->contexts[k]);
     putchar('\n');
@@ -165,7 +165,7 @@ void fr_curve_warn(const fr_curve *c) {
     if (c->others.programs > 0)
         fprintf(stderr, " other programs used %.2f CPUs", c->others.programs);
     if (c->others.host > 0)
-        fprintf(stderr, "%s the host held back %.2f CPUs", c->others.programs > 0 ? "," : "",
+        fprintf(stderr, "%s the host withheld %.2f CPUs", c->others.programs > 0 ? "," : "",
                 c->others.host);
-    fputs("; times are longer than alone\n", stderr);
+    fputs("; times are longer than on an idle machine\n", stderr);
 }

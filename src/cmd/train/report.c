@@ -21,9 +21,9 @@ static void tell_resumed(const fr_training *t) {
     const char *was = t->train.was_length;
     char length[64];
     fr_identity_value(t->identity, strlen(t->identity), "length", length, sizeof length);
-    fprintf(stderr, "goes on after step %llu, %.0f s", (unsigned long long)t->train.state.step,
+    fprintf(stderr, "continues after step %llu, %.0f s", (unsigned long long)t->train.state.step,
             t->train.state.seconds);
-    if (*was && strcmp(was, length) != 0) fprintf(stderr, "; it was to be %s long", was);
+    if (*was && strcmp(was, length) != 0) fprintf(stderr, "; the planned length was %s", was);
     fputc('\n', stderr);
 }
 
@@ -31,16 +31,15 @@ void fr_training_announce(const fr_training *t) {
     const fr_dataset *d = &t->data;
     const double mb = 1e-6;
     fprintf(stderr,
-            "%s: %.2f M parameters, %d tokens to draft (%.1f %% of those of held-out answers), %d "
-            "deep; "
-            "%s products\n",
+            "%s: %.2f M parameters, draft vocabulary of %d tokens (%.1f %% of the tokens of "
+            "held-out answers), depth %d, %s products\n",
             t->method->name, 1e-6 * (double)t->learner->params.n_floats, t->vocab.n,
             100 * t->vocab.coverage, t->learner->depth, fr_gemm_name(t->gemm));
     if (t->args->init)
-        fr_cmd_print(stderr, "begins with the draft vocabulary%s of %s\n",
-                     t->begun ? " and the parameters" : ", nothing else,", t->args->init);
+        fr_cmd_print(stderr, "starts with the draft vocabulary%s of %s\n",
+                     t->begun ? " and the parameters" : " alone", t->args->init);
     if (t->args->init && t->vocab_asked && t->args->vocab != t->vocab.n)
-        fprintf(stderr, "--vocab %d has no effect beside --init\n", t->args->vocab);
+        fprintf(stderr, "--vocab %d has no effect with --init\n", t->args->vocab);
     fprintf(stderr, "data: %d texts of %.3f M tokens, %.3f M of answers; %d texts held out\n",
             d->n_train, 1e-6 * (double)d->rows, 1e-6 * (double)d->answers, d->n_held);
     // While one is replaced, the old file and the new one are there.
@@ -64,10 +63,11 @@ static const char *percents(char *text, size_t room, const double *share, int n)
 static void tell_point(const fr_training *t, const fr_train_point *p) {
     char right[64], loss[32] = "";
     if (p->loss == p->loss) snprintf(loss, sizeof loss, "loss %.3f, ", p->loss);
-    fprintf(stderr,
-            "step %llu, %.2f M tokens, %.0f s: %sheld out %.3f, right %s %%, %.2f tokens a pass\n",
-            (unsigned long long)p->step, 1e-6 * (double)p->rows, p->seconds, loss, p->held_loss,
-            percents(right, sizeof right, p->accuracy, t->learner->depth), p->tokens_per_pass);
+    fprintf(
+        stderr,
+        "step %llu, %.2f M tokens, %.0f s: %sheld out %.3f, right %s %%, %.2f tokens per pass\n",
+        (unsigned long long)p->step, 1e-6 * (double)p->rows, p->seconds, loss, p->held_loss,
+        percents(right, sizeof right, p->accuracy, t->learner->depth), p->tokens_per_pass);
 }
 
 void fr_training_tell(fr_training *t) {

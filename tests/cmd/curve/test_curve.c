@@ -121,7 +121,7 @@ static void tables_have_a_line_for_every_row_count(void **state) {
     assert_int_equal(run_line(&s, curve("--rows 1,2 --context 16")), 0);
     assert_int_equal(lines_in(s.out), 3 + 1 + 2 + 1);
     assert_non_null(strstr(s.out, "\n   2 "));
-    assert_null(strstr(s.out, "behind a context"));
+    assert_null(strstr(s.out, "after a context"));
     assert_int_equal(run_line(&s, curve("--rows 1,2 --context 16,32 --isa scalar -t 1")), 0);
     assert_int_equal(lines_in(s.out), 3 + 1 + 2 + 1 + 3 + 2);
     assert_non_null(strstr(s.out, "scalar, 1 thread, context 16"));

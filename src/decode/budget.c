@@ -151,6 +151,26 @@ int fr_budget_reads(const fr_budget *p, double times, int rows, const fr_extra_r
     return n;
 }
 
+static int rows_to_read(const fr_budget *p, const fr_budget_wish *w, int rows,
+                        const fr_extra_rows *extra) {
+    int read = w->most_read;
+    if (!w->n_readers) return 0;
+    if (w->n_roots)
+        read = fr_budget_reads(p, w->read_times, rows, extra, read, w->read_context, w->context);
+    return read < w->n_readers ? w->n_readers : read;
+}
+
+fr_budget_answer fr_budget_plan(const fr_budget *p, const fr_budget_wish *w) {
+    fr_budget_answer a = {0};
+    fr_extra_rows extra = w->extra;
+    const fr_extra_rows read =
+        fr_budget_reading(p, rows_to_read(p, w, 1, NULL), w->read_context, w->context);
+    fr_extra_rows_add(&extra, &read);
+    a.candidates = fr_budget_choose_from(p, w->score, w->n, 1 + w->settled, &extra, w->context);
+    a.read = rows_to_read(p, w, 1 + w->settled + a.candidates, &w->extra);
+    return a;
+}
+
 // A single slow pass is an outlier: the bound keeps it from moving the estimate far.
 static double bounded(double ratio) {
     return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;

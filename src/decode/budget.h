@@ -71,6 +71,27 @@ int fr_budget_choose(const fr_budget *p, const fr_tree *tree, const fr_extra_row
 // how many of them, 0 to n.
 int fr_budget_choose_from(const fr_budget *p, const float *score, int n, int rows,
                           const fr_extra_rows *extra, int context);
+// What a step wants of its pass, and what the budget gives: the one question of a step.
+typedef struct fr_budget_wish {
+    const float *score; // [n] of candidates to choose from, descending
+    int n;
+    int settled;         // candidates that are in the pass anyway
+    fr_extra_rows extra; // rows, about, that drafters will attach
+    int n_roots;         // texts that decode; 0: a whole chunk of prompts is read
+    int n_readers;       // texts that read prompts: a row each at least
+    int read_context;    // their committed slots, on average
+    int most_read;       // rows of a chunk
+    double read_times;   // plain passes that a pass which reads may take
+    int context;         // committed slots of texts that decode, on average
+} fr_budget_wish;
+typedef struct fr_budget_answer {
+    int candidates; // of the n, the best
+    int read;       // rows of prompts
+} fr_budget_answer;
+// First the candidates, beside the rows of prompts that a pass without any has room for. Then as many
+// rows of prompts as there is time for beside those.
+fr_budget_answer fr_budget_plan(const fr_budget *p, const fr_budget_wish *wish);
+
 // As extra rows: n rows of a prompt that has `own_context` committed slots, in a pass whose other
 // texts have `context` on average.
 fr_extra_rows fr_budget_reading(const fr_budget *p, int n, int own_context, int context);

@@ -148,8 +148,11 @@ void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_samp
     assert(fr_decoder_is_sound(d));
 }
 
-bool fr_decoder_reads(fr_decoder *d) {
+void fr_decoder_stretch(fr_decoder *d) {
     fr_kv_stretch(&d->kv, fr_model_stretches(d->model, d->n_ids - 1));
+}
+
+bool fr_decoder_reads(const fr_decoder *d) {
     return d->kv.n_committed < d->n_ids - 1;
 }
 

@@ -82,10 +82,11 @@ bool fr_decoder_is_sound(const fr_decoder *d);
 // Makes the context the n tokens of `prompt` (1..n_ctx), keeping what agrees with the present one.
 // What is not kept is read by the steps that follow.
 void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);
-// Whether tokens before the root are still to be evaluated: those of the prompt or, once a text of
-// a model with LongRoPE outgrows the original context, all of them again (docs/numerics.md). In
-// that case this call also drops what was committed.
-bool fr_decoder_reads(fr_decoder *d);
+// A text of a model with LongRoPE that has outgrown the original context is read again, from its
+// beginning (docs/numerics.md): drops what was committed. Between steps.
+void fr_decoder_stretch(fr_decoder *d);
+// Whether tokens before the root are still to be evaluated.
+bool fr_decoder_reads(const fr_decoder *d);
 
 // Begins and evaluates all but the last token, of a decoder by itself.
 void fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);

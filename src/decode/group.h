@@ -45,7 +45,6 @@ struct fr_decoder_group {
     int n_taps;
     fr_matrix maps[FR_GROUP_MAPS]; // end to end
     int n_maps;
-    int n_roots;        // members that decode
     fr_extra_rows read; // rows of texts that are read
     int context;        // committed slots of members that decode, on average
     double seconds_pass, seconds_predicted;

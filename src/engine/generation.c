@@ -234,6 +234,7 @@ bool fr_generation_prepare(fr_generation *g) {
     const int wanted = g->request.n_predict;
     int left = d->n_ctx - d->n_ids;
     if (wanted >= 0 && wanted - g->s->result.n_tokens < left) left = wanted - g->s->result.n_tokens;
+    fr_decoder_stretch(d);
     g->read = fr_decoder_reads(d);
     g->started = fr_seconds();
     g->before = g->s->result.n_tokens;

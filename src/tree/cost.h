@@ -1,7 +1,7 @@
 // cost.h — what a pass costs on this machine: seconds by rows, as measured (tune/latency.h).
 //
 // Whether a row is worth its cost is decided in decode/budget.h, over all sessions in
-// decode/choose.h.
+// decode/step.c.
 //
 // A row costs trunk time (all layers) and, where it wants logits, head time; the two grow apart,
 // and at these sizes the head costs as much as 5 to 9 layers. Between the measured row counts the

@@ -1,11 +1,12 @@
 // step_trace.c — prints what every step of a generation does: the proposal, the accepted path, the
 // new ids. Two builds whose lines are equal decode in the same steps.
 //
-//     step_trace MODEL [--tree N] [--no-adapt] [--clock] [--temp T] [--group] [--steps] SPEC...
+//     step_trace MODEL [--tree N] [--no-adapt] [--clock] [--temp T] [--group [--mixed]] [--steps] SPEC...
 //
 // One line a SPEC: hashes of proposals, paths and ids, with the numbers of passes, rows and tokens.
 // --clock: only passes advance the clock (base/clock.h), so that sizes of trees repeat too. --group:
-// all SPECs share passes. --steps: a line a step before it.
+// all SPECs share passes. --mixed: their prompts differ in length, so that some read while others
+// decode. --steps: a line a step before it.
 #include "base/clock.h"
 #include "engine/session.h"
 #include <inttypes.h>
@@ -70,10 +71,15 @@ static void after_step(trace *t, bool print) {
     printf("\n");
 }
 
-static void begin(trace *t, const fr_text *text, const char *prompt, const fr_sampling *sampling) {
+// The prompt, so many times.
+static void begin(trace *t, const fr_text *text, const char *prompt, int times,
+                  const fr_sampling *sampling) {
+    char whole[4096] = "";
     fr_encoded *e;
     fr_error err;
-    if (fr_text_tokenize(text, prompt, strlen(prompt), 0, &e, &err)) fail(&err);
+    while (times--)
+        strncat(whole, prompt, sizeof whole - strlen(whole) - 1);
+    if (fr_text_tokenize(text, whole, strlen(whole), 0, &e, &err)) fail(&err);
     const fr_request request = {.size = sizeof request,
                                 .prompt = e->ids,
                                 .n_prompt = e->n_ids,
@@ -109,7 +115,7 @@ int main(int argc, char **argv) {
     fr_sampling sampling = {.size = sizeof sampling, .seed = 7, .top_p = 0.95f, .top_k = 40};
     const char *spec[TEXTS_MAX];
     int n = 0;
-    bool grouped = false, steps = false;
+    bool grouped = false, mixed = false, steps = false;
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "--tree"))
             o.tree = argv[++i];
@@ -121,6 +127,8 @@ int main(int argc, char **argv) {
             fr_clock_of_passes.on = true;
         else if (!strcmp(argv[i], "--group"))
             grouped = true;
+        else if (!strcmp(argv[i], "--mixed"))
+            mixed = true;
         else if (!strcmp(argv[i], "--steps"))
             steps = true;
         else if (n < TEXTS_MAX)
@@ -128,7 +136,7 @@ int main(int argc, char **argv) {
     }
     if (argc < 3 || !n) {
         fprintf(stderr, "usage: step_trace MODEL [--tree N] [--no-adapt] [--clock] [--temp T] "
-                        "[--group] [--steps] SPEC...\n");
+                        "[--group [--mixed]] [--steps] SPEC...\n");
         return 2;
     }
     const fr_engine_options eo = {.size = sizeof eo, .threads = 1};
@@ -144,12 +152,12 @@ int main(int argc, char **argv) {
     }
     for (int k = 0; k < (int)(sizeof PROMPT / sizeof *PROMPT); k++) {
         for (int i = 0; i < n && grouped; i++)
-            begin(&t[i], text, PROMPT[k], &sampling);
+            begin(&t[i], text, PROMPT[k], mixed ? 1 + 4 * i : 1, &sampling);
         while (grouped && fr_group_step(group))
             for (int i = 0; i < n; i++)
                 after_step(&t[i], steps);
         for (int i = 0; i < n; i++) {
-            if (!grouped) begin(&t[i], text, PROMPT[k], &sampling);
+            if (!grouped) begin(&t[i], text, PROMPT[k], 1, &sampling);
             while (!grouped && fr_session_step(t[i].session))
                 after_step(&t[i], steps);
             if (!grouped) after_step(&t[i], steps);

@@ -4,7 +4,7 @@
 // Plain decoding answers every conversation once, many at a time. Then, some conversations after
 // the other, the target reads the whole text once, and each drafter goes over it: no pass is run
 // where it attaches no rows, else passes leave out the rows that the answer contradicts
-// (known_answer.h). It proposes and is told what it would be without that, so it takes as
+// (known_answer.h). It proposes and observes what it would without that, so it takes as
 // many passes. A share of the conversations is decoded for real too.
 #ifndef LAB_CMD_REPLAY_REPLAY_H
 #define LAB_CMD_REPLAY_REPLAY_H

@@ -69,17 +69,11 @@ static const fr_pack_block *block(const fr_pack *p) {
 
 static void members(const fr_pack *p, json_t *to) {
     const fr_chimera_pack *s = fr_chimera_pack_of(p);
-    json_t *block = fr_pack_block_members(&s->block);
     json_object_set_new(to, "variant", json_string(HEADS[s->own_heads]));
     json_object_set_new(to, "ngram", json_integer(s->ngram));
     json_object_set_new(to, "encoder", json_string(ENCODERS[s->encoder]));
     json_object_set_new(to, "residual", json_boolean(s->residual));
-    // What draft blocks have besides (kit/draft_block_pack.c).
-    json_object_set_new(block, "rank", json_integer(0));
-    json_object_set_new(block, "gate", json_false());
-    json_object_set_new(block, "pure", json_false());
-    json_object_set_new(block, "taps", json_array());
-    json_object_set_new(to, "block", block);
+    json_object_set_new(to, "block", fr_pack_block_members(&s->block));
 }
 
 static void words(const fr_pack *p, FILE *to) {

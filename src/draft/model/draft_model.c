@@ -57,7 +57,7 @@ typedef struct fr_draft_model {
     fr_drawn drawn[MAX_DRAWN];    // distributions of the nodes whose children were drawn
     int n_drawn;
     int node[FR_SECOND_MODEL_LOGITS],
-        n;            // that the pass at hand guesses behind; n 0: it reads the text
+        n;            // nodes that the next pass expands; n 0: it reads the text
     int n_read;       // rows of the text that this step has read
     bool is_drafting; // another pass is wanted
 } fr_draft_model;

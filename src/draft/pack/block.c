@@ -41,8 +41,9 @@ double fr_pack_block_share(const fr_pack_block *b, const fr_pack *p, const fr_pa
 }
 
 json_t *fr_pack_block_members(const fr_pack_block *b) {
-    return json_pack("{s:i, s:i, s:i, s:i}", "n_head", b->n_head, "n_kv", b->n_kv, "head_dim",
-                     b->head_dim, "d_ff", b->d_ff);
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:b, s:b, s:[]}", "n_head", b->n_head, "n_kv",
+                     b->n_kv, "head_dim", b->head_dim, "d_ff", b->d_ff, "rank", 0, "gate", 0,
+                     "pure", 0, "taps");
 }
 
 void fr_pack_block_words(const fr_pack_block *b, FILE *to) {

@@ -12,7 +12,9 @@ fr_status fr_pack_block_read(fr_pack_block *b, const fr_pack *p, fr_error *err);
 void fr_pack_block_tensors(const fr_pack_block *b, const fr_pack *p, fr_pack_tensors *list);
 // Bytes of its matrices as Q8_0 over the target's.
 double fr_pack_block_share(const fr_pack_block *b, const fr_pack *p, const fr_pack_target *t);
-json_t *fr_pack_block_members(const fr_pack_block *b); // a new object; NULL: no memory
+// A new object, with what only draft blocks have (kit/draft_block_pack.h) at its default; NULL: no
+// memory.
+json_t *fr_pack_block_members(const fr_pack_block *b);
 void fr_pack_block_words(const fr_pack_block *b, FILE *to);
 
 #endif

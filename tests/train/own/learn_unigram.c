@@ -8,7 +8,8 @@ typedef struct unigram {
     fr_learner learner;
     fr_loss loss;
     int scores, max_rows;
-    float *ones; // [max_rows]: the input of every row
+    float *ones;  // [max_rows]: the input of every row
+    float *slope; // [max_rows]: its gradient, which goes nowhere
     fr_loss_row *want;
     fr_loss_got *got;
 } unigram;
@@ -24,12 +25,11 @@ static int list_rows(unigram *u, const fr_batch *batch) {
 
 static void run(unigram *u, const fr_batch *batch, bool learns, fr_tally *tally) {
     const int n = list_rows(u, batch);
-    float unused[1024];
     const fr_loss_term term = {.x = u->ones,
                                .ldx = 1,
                                .k = 1,
                                .w = fr_param_w(&u->learner.params, u->scores),
-                               .dx = learns ? unused : NULL,
+                               .dx = learns ? u->slope : NULL,
                                .dw = learns ? fr_param_grad(&u->learner.params, u->scores) : NULL};
     fr_loss_run(&u->loss, &term, 1, u->want, n, u->got);
     for (int i = 0; i < n; i++) {
@@ -55,7 +55,7 @@ static void write_pack(const fr_learner *l, fr_gguf_writer *w, fr_type type) {
 static size_t workspace(const fr_learner *l) {
     const unigram *u = (const unigram *)l;
     return fr_loss_bytes(&u->loss) +
-           (size_t)u->max_rows * (sizeof *u->ones + sizeof *u->want + sizeof *u->got);
+           (size_t)u->max_rows * (2 * sizeof *u->ones + sizeof *u->want + sizeof *u->got);
 }
 
 static void close_unigram(fr_learner *l) {
@@ -63,6 +63,7 @@ static void close_unigram(fr_learner *l) {
     fr_params_free(&l->params);
     fr_loss_close(&u->loss);
     fr_free(u->ones);
+    fr_free(u->slope);
     fr_free(u->want);
     fr_free(u->got);
     fr_free(u);
@@ -90,9 +91,10 @@ static fr_status open_unigram(fr_learner **out, const fr_learner_config *config,
     fr_status st = fr_params_alloc(&u->learner.params, err);
     if (!st) st = fr_loss_open(&u->loss, config->vocab, config->gemm, config->format->top, err);
     u->ones = fr_alloc_array(rows, sizeof *u->ones);
+    u->slope = fr_alloc_array(rows, sizeof *u->slope);
     u->want = fr_alloc_array(rows, sizeof *u->want);
     u->got = fr_alloc_array(rows, sizeof *u->got);
-    if (!st && (!u->ones || !u->want || !u->got))
+    if (!st && (!u->ones || !u->slope || !u->want || !u->got))
         st = fr_fail(err, FR_ENOMEM, "train: no memory for %zu rows", rows);
     if (st) {
         close_unigram(&u->learner);

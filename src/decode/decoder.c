@@ -66,8 +66,7 @@ bool fr_decoder_is_sound(const fr_decoder *d) {
 fr_context fr_decoder_context(const fr_decoder *d) {
     return (fr_context){.model = d->model,
                         .forward = d->group->forward,
-                        .first_row = d->first_row,
-                        .place = d->hook ? d->hook->place : NULL,
+                        .places = d->places,
                         .tap = d->tap,
                         .kv = (fr_kv *)(uintptr_t)&d->kv,
                         .ids = d->ids,
@@ -79,11 +78,7 @@ fr_context fr_decoder_context(const fr_decoder *d) {
 }
 
 float *fr_decoder_logits(const fr_decoder *d, int node) {
-    return fr_forward_logits(d->group->forward, fr_decoder_place(d, node));
-}
-
-int fr_decoder_place(const fr_decoder *d, int row) {
-    return fr_place_in_pass(d->first_row, d->hook ? d->hook->place : NULL, row);
+    return fr_forward_logits(d->group->forward, fr_row_place(d->places, node));
 }
 
 int fr_decoder_in_pass(const fr_decoder *d) {

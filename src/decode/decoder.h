@@ -51,16 +51,19 @@ struct fr_decoder {
     int n_top;                  // of each, the likeliest tokens that are listed
     bool drawn_scores;          // of new tokens: of what they are drawn from
     fr_step_hook *hook;         // borrowed; NULL: all rows are in the pass
-    fr_watch_fn *watch;         // NULL: nobody looks
+    fr_watch_fn *watch;         // sees each proposal; NULL: none
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
-    // Of the step at hand, or the last one.
+    // The present step, or the last one.
     fr_decoder_turn turn;
     bool go_on; // whether it has more to do
     fr_proposal proposal;
     fr_tree tree; // of its candidates, those of the pass
     fr_row rows[FR_MAX_ROWS];
-    int n_rows, first_row;      // its rows, and the place of the first one in the pass
+    int n_rows;
+    fr_row_places places;       // of its rows, in the pass
+    bool shows;                 // its rows of a prompt are new to its drafter
+    int n_accepted;             // nodes; as many tokens may be more than were wanted
     uint8_t tap[FR_NEEDS_TAPS]; // places of its drafter's taps among those of the pass
     fr_verdict verdict;
     bool broken;   // row verdict.broken had logits that are not finite (fr_decoder_fault);
@@ -112,7 +115,6 @@ fr_status fr_decoder_fault(fr_decoder *d, fr_error *err);
 
 fr_context fr_decoder_context(const fr_decoder *d);      // what its drafter may read
 float *fr_decoder_logits(const fr_decoder *d, int node); // of the last step's tree
-int fr_decoder_place(const fr_decoder *d, int row);      // in the pass, of one of its rows
 int fr_decoder_in_pass(const fr_decoder *d);             // how many of its rows are there
 // Whether its step's results come from elsewhere.
 static inline bool fr_decoder_is_served(const fr_decoder *d) {

@@ -1,4 +1,4 @@
-// drafter.c — plain decoding as a drafter: verbs that do nothing.
+// drafter.c — the clock of a drafter, and plain decoding as one: verbs that do nothing.
 #include "decode/drafter.h"
 #include "base/clock.h"
 #include <string.h>

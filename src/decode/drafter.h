@@ -1,6 +1,6 @@
-// drafter.h — who proposes candidates: a table of verbs, one file a method in draft/.
+// drafter.h — what proposes candidates: a table of verbs; every method has its folder in draft/.
 //
-// A step is: propose, extend, forward, verify, emit, commit, observe (group.h). Plain decoding is
+// The step (step.c) calls the verbs and keeps the drafter's clock. Plain decoding is
 // the drafter whose verbs do nothing (fr_drafter_none). Drafters own what they learned and
 // remember. They never touch the target's committed KV and may propose anything: what is wrong
 // costs time, never bytes.
@@ -12,6 +12,7 @@
 #include "gguf/gguf.h"
 #include "model/forward.h"
 #include "tree/hits.h"
+#include <assert.h>
 
 typedef struct fr_drafter fr_drafter;
 
@@ -50,14 +51,24 @@ void fr_draft_clock_start(fr_draft_clock *k);
 void fr_draft_clock_stop(fr_draft_clock *k);
 double fr_draft_clock_seconds(const fr_draft_clock *k); // of this step; it is stopped
 
+// Where a text's rows lie in the step's pass.
+typedef struct fr_row_places {
+    int first;         // row 0
+    const int16_t *at; // [rows] row i, counted from `first`; -1: left out (step_hook.h). NULL: at i
+} fr_row_places;
+
+static inline int fr_row_place(fr_row_places p, int row) {
+    assert(!p.at || p.at[row] >= 0);
+    return p.first + (p.at ? p.at[row] : row);
+}
+
 // What a drafter may read. ids: every token known so far, prompt and output; the last one is the
 // root, not yet evaluated, so n_ids - 1 of them are committed.
 typedef struct fr_context {
     const fr_model *model;
     fr_forward *forward;  // for passes of its own on the target (skip set, stop layer); scratch is
                           // dropped after
-    int first_row;        // index in the step's pass of its row 0; 0 in passes of its own
-    const int16_t *place; // [rows] offset of row i from first_row (step_hook.h); NULL: i
+    fr_row_places places; // of its rows in the step's pass
     const uint8_t *tap;   // [n_taps] index of needs.taps[t] among the pass' taps; NULL: t
     fr_kv *kv;
     const int32_t *ids;
@@ -73,7 +84,7 @@ double fr_draft_lap(const fr_context *c);
 
 // Results of the step's pass (forward.h) for a row of the drafter's own text.
 static inline int fr_context_row(const fr_context *c, int row) {
-    return fr_place_in_pass(c->first_row, c->place, row);
+    return fr_row_place(c->places, row);
 }
 static inline float *fr_context_logits(const fr_context *c, int row) {
     return fr_forward_logits(c->forward, fr_context_row(c, row));

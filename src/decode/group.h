@@ -20,10 +20,10 @@ enum {
 
 typedef enum fr_step_phase { // of a step, in this order
     FR_STEP_PROPOSE,         // drafters, with passes of their own
-    FR_STEP_CHOOSE,          // candidate rows, and what drafters attach to them
-    FR_STEP_PASS,
-    FR_STEP_VERIFY, // draws
-    FR_STEP_TAKE,   // tokens handed out, KV committed, drafters told
+    FR_STEP_ROWS,            // plan and rows, with what drafters attach
+    FR_STEP_PASS,            // forward
+    FR_STEP_VERIFY,          // draws, and scores of prompts
+    FR_STEP_TAKE,            // commit, observe, learn
     FR_STEP_PHASES
 } fr_step_phase;
 
@@ -37,7 +37,7 @@ struct fr_decoder_group {
     int n_rooms;
     fr_decoder *member[FR_GROUP_MEMBERS];
     int n_members;
-    // Of the step at hand.
+    // The present step.
     fr_row rows[FR_MAX_ROWS];
     int n_rows;
     fr_kv *kv[FR_GROUP_MEMBERS];
@@ -45,9 +45,10 @@ struct fr_decoder_group {
     int n_taps;
     fr_matrix maps[FR_GROUP_MAPS]; // end to end
     int n_maps;
-    fr_extra_rows read; // rows of texts that are read
+    fr_extra_rows read; // rows of prompts; before its own are made, those of the step before
     int context;        // committed slots of members that decode, on average
     double seconds_pass, seconds_predicted;
+    unsigned float_mode;                   // of the program that called the step
     double since, seconds[FR_STEP_PHASES]; // the end of the phase before; of all steps so far
 };
 

@@ -42,8 +42,14 @@ static int wanted_nodes(const fr_decoder *d) { // that the user gave; 0: none
     return d->size.shape.n ? d->size.shape.n : d->size.nodes;
 }
 
+// Candidates of a member whose tree the budget does not size; texts with hooks need not fit together.
 static int share_of(const fr_decoder *d, int n_roots) {
     return d->hook ? CANDIDATES : CANDIDATES / n_roots;
+}
+
+// Whether the budget may say the size of its tree.
+static bool is_sized(const fr_decoder *d) {
+    return d->adapt && !wanted_nodes(d);
 }
 
 // Candidates drawn at random must not be picked over afterwards, so under rejection the size wanted
@@ -58,8 +64,7 @@ static int most_nodes(const fr_decoder *d, int n_roots) {
         most = wanted;
     else if (d->size.shape.n)
         most = FR_TREE_MAX;
-    const bool open = d->adapt && !wanted && !rejects;
-    return open || most < share_of(d, n_roots) ? most : share_of(d, n_roots);
+    return (is_sized(d) && !rejects) || most < share_of(d, n_roots) ? most : share_of(d, n_roots);
 }
 
 // How deep candidates are of use: what is left of the answer, and no deeper than a given shape.
@@ -151,10 +156,6 @@ static void propose(const batch *b) {
 
 // ---------------------------------------------------------------- plan
 
-static bool is_open(const fr_decoder *d) { // whether the budget may say the size of its tree
-    return d->adapt && !wanted_nodes(d) && !fr_tree_is_drawn(&d->proposal.tree);
-}
-
 static void take_wanted(fr_decoder *d, int share) {
     d->tree = d->proposal.tree;
     if (d->tree.n == 1 || fr_tree_is_drawn(&d->tree)) return;
@@ -166,6 +167,7 @@ static void take_wanted(fr_decoder *d, int share) {
 }
 
 typedef struct ranked { // scores of a member's candidates, descending
+    bool open;          // they compete; else the size of the tree is settled
     float score[FR_TREE_MAX];
     int n, taken;
 } ranked;
@@ -177,8 +179,9 @@ static int gather(const batch *b, ranked *by, fr_extra_rows *extra) {
     for (int i = 0; i < b->n_roots; i++) {
         fr_decoder *d = b->member[i];
         by[i].n = by[i].taken = 0;
+        by[i].open = is_sized(d) && !fr_tree_is_drawn(&d->proposal.tree);
         fr_extra_rows_add(extra, &d->proposal.extra_rows);
-        if (is_open(d)) {
+        if (by[i].open) {
             by[i].n = fr_tree_scores(&d->proposal.tree, by[i].score);
         } else {
             take_wanted(d, share_of(d, b->n_roots));
@@ -207,12 +210,12 @@ static int merge(ranked *by, int n, int room, float *score, int *from) {
     return n_scores;
 }
 
-// Which candidates are in the pass, and how many rows of prompts. A user's size, or one drawn at
+// Which candidates are in the pass; returns how many rows of prompts are. A user's size, or one drawn at
 // random, is settled. All other candidates compete: those of highest score among all members are
 // taken, as many as the budget says.
 // [goodput: TurboSpec, Liu et al. 2024, §4; rows over requests: AdaServe, Li et al. 2025, §4]
-static void plan(const batch *b) {
-    fr_decoder_group *g = b->group;
+static int plan(const batch *b) {
+    const fr_decoder_group *g = b->group;
     ranked by[FR_GROUP_MEMBERS];
     float score[CANDIDATES];
     int from[CANDIDATES], nodes[FR_GROUP_MEMBERS];
@@ -231,20 +234,27 @@ static void plan(const batch *b) {
     for (int k = 0; k < answer.candidates; k++)
         nodes[from[k]]++;
     for (int i = 0; i < b->n_roots; i++) {
-        if (!is_open(b->member[i])) continue;
+        if (!by[i].open) continue;
         b->member[i]->tree = b->member[i]->proposal.tree;
         fr_tree_keep(&b->member[i]->tree, nodes[i]);
     }
-    g->read = (fr_extra_rows){.rows = answer.read};
+    return answer.read;
 }
 
 // ---------------------------------------------------------------- rows
 
+// Listeners run in their program's float mode.
+static void show_proposal(const fr_decoder *d) {
+    fr_float_mode_restore(d->group->float_mode);
+    d->watch(d->watch_user, &d->proposal.tree, d->n_ids);
+    d->group->float_mode = fr_float_mode_set();
+}
+
 // The candidates' rows, and what the drafter makes of them and attaches, at most `room` more.
 static void make_candidates(fr_decoder *d, int room) {
     const int n = d->tree.n, free_slots = FR_MAX_SCRATCH - d->kv.n_scratch;
+    if (d->watch) show_proposal(d);
     fr_draft_clock_start(&d->draft_clock);
-    if (d->watch) d->watch(d->watch_user, &d->proposal.tree, d->n_ids);
     for (int i = 0; i < n; i++) {
         const fr_node *node = &d->tree.node[i];
         d->rows[i] = fr_row_token(node->id, node->parent, FR_WANT_LOGITS | hidden_wants(d));
@@ -263,10 +273,11 @@ static bool scores_prompt(const fr_decoder *d) {
     return d->prompt_scores && d->n_ids == d->n_prompt;
 }
 
-// The next n tokens of its prompt.
+// The next n tokens of its prompt. Rows that are read again are not shown again.
 static void make_prompt(fr_decoder *d, int n) {
-    const bool shown = d->drafter->needs.prompt_rows && d->kv.n_committed >= d->n_shown;
-    const uint8_t wants = (shown ? hidden_wants(d) : 0) | (scores_prompt(d) ? FR_WANT_LOGITS : 0);
+    d->shows = d->kv.n_committed >= d->n_shown;
+    const uint8_t wants = (d->shows && d->drafter->needs.prompt_rows ? hidden_wants(d) : 0) |
+                          (scores_prompt(d) ? FR_WANT_LOGITS : 0);
     for (int i = 0; i < n; i++)
         d->rows[i] = fr_row_token(d->ids[d->kv.n_committed + i], i - 1, wants);
     d->n_rows = n;
@@ -301,11 +312,12 @@ static void by_rank(fr_decoder **texts, int n) {
 // Shares the planned rows among the prompts. A part is for all alike, so that no text stands still.
 // The rest goes to the texts of the lowest order, the one that is read soonest first: texts read at
 // the same pace would all be read late.
-static void make_prompts(const batch *b) {
+static void make_prompts(const batch *b, int planned) {
     static const double ALIKE = 0.25;
     fr_decoder_group *g = b->group;
     fr_decoder *text[FR_GROUP_MEMBERS];
-    const int n = b->n - b->n_roots, planned = (int)g->read.rows;
+    const int n = b->n - b->n_roots;
+    g->read = (fr_extra_rows){0};
     if (!n) return;
     const int own = (int)(planned * ALIKE / n);
     int room = planned;
@@ -323,7 +335,7 @@ static void make_prompts(const batch *b) {
     g->read = fr_budget_reading(&g->budget, dealt, context_of(text, n), g->context);
 }
 
-static void make_rows(const batch *b) {
+static void make_rows(const batch *b, int planned) { // of prompts
     int spare = CANDIDATES;
     for (int i = 0; i < b->n_roots; i++)
         spare -= b->member[i]->tree.n;
@@ -332,7 +344,7 @@ static void make_rows(const batch *b) {
         make_candidates(d, d->hook ? CANDIDATES - d->tree.n : spare / (b->n_roots - i));
         spare -= d->n_rows - d->tree.n;
     }
-    make_prompts(b);
+    make_prompts(b, planned);
 }
 
 // ---------------------------------------------------------------- forward
@@ -378,15 +390,15 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     const int map = needs->n_maps ? place_of_maps(g, needs) : 0;
     g->kv[seq] = &d->kv;
     if (fr_decoder_is_served(d)) return;
-    d->first_row = g->n_rows;
+    d->places = (fr_row_places){g->n_rows, d->hook ? d->hook->place : NULL};
     assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
     for (int i = 0; i < d->n_rows; i++) {
         if (d->hook && d->hook->place[i] < 0) continue;
         fr_row *row = &g->rows[g->n_rows++];
         *row = d->rows[i];
         row->seq = seq;
-        if (row->parent >= 0) row->parent = fr_decoder_place(d, row->parent);
-        if (row->kind == FR_ROW_LINEAR) row->source = fr_decoder_place(d, row->source);
+        if (row->parent >= 0) row->parent = fr_row_place(d->places, row->parent);
+        if (row->kind == FR_ROW_LINEAR) row->source = fr_row_place(d->places, row->source);
         row->map += map;
     }
 }
@@ -394,7 +406,7 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
 // The rows of a member whose results come from elsewhere lie after those of the pass.
 static void serve_rows(fr_decoder_group *g, fr_decoder *d, bool reads) {
     if (!fr_decoder_is_served(d)) return;
-    d->first_row = g->n_rows;
+    d->places = (fr_row_places){g->n_rows, d->hook->place};
     assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
     for (int i = 0; i < d->n_rows; i++)
         if (d->hook->place[i] >= 0) d->hook->serve(d->hook, d, reads, i, g->n_rows++);
@@ -429,8 +441,7 @@ static void verify_text(fr_decoder *d, fr_verify_room *room) {
     const fr_rule rule = fr_drafter_is_none(d->drafter) ? FR_RULE_EXACT : d->accept.rule;
     const fr_verification a = {.tree = &d->tree,
                                .forward = d->group->forward,
-                               .first_row = d->first_row,
-                               .place = d->hook ? d->hook->place : NULL,
+                               .places = d->places,
                                .room = room,
                                .typical = &d->accept.typical,
                                .ids = d->ids,
@@ -446,6 +457,7 @@ static void verify_text(fr_decoder *d, fr_verify_room *room) {
         d->hook->follow(d->hook, d);
     else
         fr_rules[rule].verify(&d->verdict, &a);
+    // What the text waited for: the whole pass, whoever else shared it.
     d->stats.seconds_verify += d->group->seconds_pass + fr_seconds() - start;
 }
 
@@ -461,6 +473,31 @@ static void verify_some(void *arg, int thread, int n_threads) {
             verify_text(b->member[i], &b->group->room[thread]);
 }
 
+// The logits of a row are no numbers: nothing of the pass is kept, and the text ends.
+static void break_off(fr_decoder *d, int row, int n_known) {
+    fr_kv_drop_scratch(&d->kv);
+    d->verdict.broken = row;
+    d->broken_at = n_known;
+    d->broken = true;
+    d->go_on = false;
+}
+
+// Scores of a prompt's tokens, where they are wanted.
+static void score_prompt(fr_decoder *d, fr_verify_room *room) {
+    if (!scores_prompt(d)) return;
+    room->scorer.n_top = d->n_top;
+    for (int i = 0; i < d->n_rows && !d->broken; i++) {
+        const int next = d->kv.n_committed + i + 1;
+        const float *logits = fr_decoder_logits(d, i);
+        if (!fr_are_logits(logits, d->model->config.n_vocab)) {
+            break_off(d, i, next);
+            return;
+        }
+        fr_logprob_scorer_keep(&room->scorer, logits);
+        fr_logprob_scorer_score(&room->scorer, d->ids[next], &d->prompt_scores[next]);
+    }
+}
+
 // Members verify at the same time, each thread in a workspace of its own.
 static void verify(const batch *b) {
     if (b->n_roots > 1 && b->group->n_rooms > 1)
@@ -468,6 +505,8 @@ static void verify(const batch *b) {
     else
         for (int i = 0; i < b->n_roots; i++)
             verify_text(b->member[i], b->group->room);
+    for (int i = b->n_roots; i < b->n; i++)
+        score_prompt(b->member[i], b->group->room);
 }
 
 // ---------------------------------------------------------------- commit
@@ -480,29 +519,24 @@ static void commit_rows(fr_decoder *d, const int *rows, int n) {
         return;
     }
     for (int i = 0; i < n; i++)
-        slots[i] = fr_forward_slot(d->group->forward, fr_decoder_place(d, rows[i]));
+        slots[i] = fr_forward_slot(d->group->forward, fr_row_place(d->places, rows[i]));
     fr_kv_commit(&d->kv, slots, n);
 }
 
-// The logits of a row are no numbers: nothing of the pass is kept, and the text ends.
-static void break_off(fr_decoder *d, int row, int n_known) {
-    fr_kv_drop_scratch(&d->kv);
-    d->verdict.broken = row;
-    d->broken_at = n_known;
-    d->broken = true;
-    d->go_on = false;
-}
-
-// Gives out the drawn tokens in order until one of them is the last; how many were taken.
+// Gives out the drawn tokens in order until one of them is the last; how many were taken. Listeners
+// run in their program's float mode.
 static int emit_path(fr_decoder *d) {
     const fr_verdict *v = &d->verdict;
-    for (int i = 0; i < v->n_path; i++) {
-        const fr_node *node = i + 1 < v->n_path ? &d->tree.node[v->path[i + 1]] : NULL;
+    int taken = 0;
+    fr_float_mode_restore(d->group->float_mode);
+    for (; taken < v->n_path && d->go_on; taken++) {
+        const int next = taken + 1;
+        const fr_node *node = next < v->n_path ? &d->tree.node[v->path[next]] : NULL;
         d->go_on =
-            d->turn.emit(d->turn.user, d->ids[d->n_ids + i], node) && i + 1 < d->turn.max_tokens;
-        if (!d->go_on) return i + 1;
+            d->turn.emit(d->turn.user, d->ids[d->n_ids + taken], node) && next < d->turn.max_tokens;
     }
-    return v->n_path;
+    d->group->float_mode = fr_float_mode_set();
+    return taken;
 }
 
 // Emits and commits the path; n_path becomes the number of new tokens, 0 where logits are broken.
@@ -519,38 +553,25 @@ static void commit_path(fr_decoder *d) {
     d->n_shown = d->kv.n_committed;
 }
 
-// False: a row's logits are no numbers.
-static bool score_prompt(fr_decoder *d, fr_verify_room *room) {
-    room->scorer.n_top = d->n_top;
-    for (int i = 0; i < d->n_rows; i++) {
-        const int next = d->kv.n_committed + i + 1;
-        const float *logits = fr_decoder_logits(d, i);
-        if (!fr_are_logits(logits, d->model->config.n_vocab)) {
-            break_off(d, i, next);
-            return false;
-        }
-        fr_logprob_scorer_keep(&room->scorer, logits);
-        fr_logprob_scorer_score(&room->scorer, d->ids[next], &d->prompt_scores[next]);
-    }
-    return true;
+static void commit_prompt(fr_decoder *d) {
+    int rows[FR_PREFILL_ROWS];
+    if (d->broken) return;
+    for (int i = 0; i < d->n_rows; i++)
+        rows[i] = i;
+    commit_rows(d, rows, d->n_rows);
+    if (d->shows) d->n_shown = d->kv.n_committed;
 }
 
-// Commits what was read of a prompt. A drafter that reads prompts sees rows that are new to it.
-static void commit_prompt(fr_decoder *d, fr_verify_room *room) {
-    int path[FR_PREFILL_ROWS];
-    const bool shown = d->kv.n_committed >= d->n_shown;
-    for (int i = 0; i < d->n_rows; i++)
-        path[i] = i;
-    if (scores_prompt(d) && !score_prompt(d, room)) return;
-    commit_rows(d, path, d->n_rows);
-    if (!shown) return;
-    d->n_shown = d->kv.n_committed;
-    if (!d->drafter->needs.prompt_rows) return;
-    const fr_verdict v = {.rows = d->rows, .n_rows = d->n_rows};
-    const fr_context c = fr_decoder_context(d);
-    fr_draft_clock_start(&d->draft_clock);
-    d->drafter->ops->observe(d->drafter, &c, &v);
-    fr_draft_clock_stop(&d->draft_clock);
+static void commit(const batch *b) {
+    for (int i = 0; i < b->n; i++) {
+        fr_decoder *d = b->member[i];
+        if (i >= b->n_roots) {
+            commit_prompt(d);
+            continue;
+        }
+        d->n_accepted = d->verdict.n_path;
+        commit_path(d);
+    }
 }
 
 // ---------------------------------------------------------------- observe
@@ -563,14 +584,29 @@ static void learn_hits(fr_drafter *d, const fr_tree *proposed, const int32_t *fo
     fr_hits_learn(&d->hits, proposed, d->part, followed, n);
 }
 
-static void observe(fr_decoder *d) {
-    const fr_verdict *v = &d->verdict;
-    if (!v->n_path) return;
-    fr_draft_clock_start(&d->draft_clock);
-    learn_hits(d->drafter, &d->proposal.tree, d->ids + d->n_ids - v->n_path, v->n_path);
+static void show(fr_decoder *d, const fr_verdict *v) {
     const fr_context c = fr_decoder_context(d);
+    fr_draft_clock_start(&d->draft_clock);
     d->drafter->ops->observe(d->drafter, &c, v);
     fr_draft_clock_stop(&d->draft_clock);
+}
+
+// Drafters see what was accepted, and those that read prompts the rows that are new to them.
+static void observe(const batch *b) {
+    for (int i = 0; i < b->n_roots; i++) {
+        fr_decoder *d = b->member[i];
+        const fr_verdict *v = &d->verdict;
+        if (d->broken) continue;
+        fr_draft_clock_start(&d->draft_clock);
+        learn_hits(d->drafter, &d->proposal.tree, d->ids + d->n_ids - v->n_path, v->n_path);
+        fr_draft_clock_stop(&d->draft_clock);
+        show(d, v);
+    }
+    for (int i = b->n_roots; i < b->n; i++) {
+        fr_decoder *d = b->member[i];
+        if (!d->broken && d->shows && d->drafter->needs.prompt_rows)
+            show(d, &(fr_verdict){.rows = d->rows, .n_rows = d->n_rows});
+    }
 }
 
 // ---------------------------------------------------------------- learn
@@ -602,10 +638,9 @@ static void count_depths(fr_decoder *d, int accepted) {
         d->stats.accepted[k - 1]++;
 }
 
-// `path`: nodes that verification accepted; as many tokens may have been more than were wanted.
-static void count_pass(fr_decoder *d, int path) {
+static void count_pass(fr_decoder *d) {
     const int counted = d->n_rows <= FR_COUNTED_ROWS ? d->n_rows : 0;
-    count_depths(d, path);
+    count_depths(d, d->n_accepted);
     d->stats.passes++;
     d->stats.plain_passes += d->tree.n == 1;
     d->stats.rows += d->n_rows;
@@ -638,6 +673,7 @@ static void learn(const batch *b) {
         const fr_extra_rows extra = extra_rows_of(d);
         const int taken = d->verdict.n_path;
         const double seconds = fr_draft_clock_seconds(&d->draft_clock);
+        count_pass(d);
         count_predictions(d, &extra, taken);
         if (taken) {
             d->stats.completion_tokens += taken;
@@ -685,8 +721,20 @@ static batch take_turns(fr_decoder_group *g, fr_decoder **members) {
     return b;
 }
 
-// The part of the batch from member `first` on that has room in one pass: all of it, but for texts
-// with hooks.
+// One pass and what follows it.
+static void run(const batch *b) {
+    fr_decoder_group *g = b->group;
+    forward(b);
+    end_phase(g, FR_STEP_PASS);
+    verify(b);
+    end_phase(g, FR_STEP_VERIFY);
+    commit(b);
+    observe(b);
+    learn(b);
+    end_phase(g, FR_STEP_TAKE);
+}
+
+// The part of the batch from member `first` on that has room in one pass.
 static batch that_fits(const batch *b, int first) {
     batch part = {.group = b->group, .member = b->member + first};
     int rows = 0;
@@ -694,33 +742,16 @@ static batch that_fits(const batch *b, int first) {
         rows += fr_decoder_in_pass(part.member[part.n++]);
     part.n_roots = first < b->n_roots ? b->n_roots - first : 0;
     if (part.n_roots > part.n) part.n_roots = part.n;
-    assert(part.n == b->n || b->member[0]->hook);
     return part;
 }
 
-// One pass and what follows it. All numbers but those of listeners are made in the same mode,
-// whether threads of the pool make them or this one.
-static void run(const batch *b) {
-    fr_decoder_group *g = b->group;
-    int path[FR_GROUP_MEMBERS];
-    const unsigned mode = fr_float_mode_set();
-    forward(b);
-    end_phase(g, FR_STEP_PASS);
-    verify(b);
-    for (int i = b->n_roots; i < b->n; i++)
-        commit_prompt(b->member[i], g->room);
-    fr_float_mode_restore(mode);
-    end_phase(g, FR_STEP_VERIFY);
-    for (int i = 0; i < b->n_roots; i++) {
-        path[i] = b->member[i]->verdict.n_path;
-        commit_path(b->member[i]);
+// Rows of texts with hooks are limited as if each were alone, so that they may need several passes.
+static void run_in_parts(const batch *b) {
+    for (int done = 0; done < b->n;) {
+        const batch part = that_fits(b, done);
+        run(&part);
+        done += part.n;
     }
-    for (int i = 0; i < b->n_roots; i++)
-        observe(b->member[i]);
-    for (int i = 0; i < b->n_roots; i++)
-        count_pass(b->member[i], path[i]);
-    learn(b);
-    end_phase(g, FR_STEP_TAKE);
 }
 
 bool fr_decoder_group_step(fr_decoder_group *g) {
@@ -728,20 +759,21 @@ bool fr_decoder_group_step(fr_decoder_group *g) {
     const batch b = take_turns(g, members);
     if (!b.n) return false;
     assert(fr_decoder_group_is_sound(g));
+    // All numbers but those of listeners are made in the same mode, as threads of the pool make theirs.
+    g->float_mode = fr_float_mode_set();
     g->since = fr_seconds();
     g->context = context_of(members, b.n_roots);
     g->budget.members = b.n_roots ? b.n_roots : 1;
     g->budget.read = b.n > b.n_roots ? g->read : (fr_extra_rows){0}; // of the step before
     propose(&b);
     end_phase(g, FR_STEP_PROPOSE);
-    plan(&b);
-    make_rows(&b);
-    end_phase(g, FR_STEP_CHOOSE);
-    for (int done = 0; done < b.n;) {
-        const batch now = that_fits(&b, done);
-        run(&now);
-        done += now.n;
-    }
+    make_rows(&b, plan(&b));
+    end_phase(g, FR_STEP_ROWS);
+    if (members[0]->hook)
+        run_in_parts(&b);
+    else
+        run(&b);
+    fr_float_mode_restore(g->float_mode);
     for (int i = 0; i < b.n; i++)
         members[i]->turn.max_tokens = 0;
     assert(fr_decoder_group_is_sound(g));

@@ -10,7 +10,6 @@
 #ifndef FR_DECODE_STEP_HOOK_H
 #define FR_DECODE_STEP_HOOK_H
 #include "model/row.h"
-#include <assert.h>
 #include <stdbool.h>
 
 typedef struct fr_step_hook fr_step_hook;
@@ -31,11 +30,5 @@ struct fr_step_hook { // embedded first in its owner's struct; one a text
     int n_rows;                 // of that part
     bool served;                // results come from elsewhere: no row of the step is in the pass
 };
-
-// Where a text's row lies in a pass in which its rows begin at `first`. place NULL: all are there.
-static inline int fr_place_in_pass(int first, const int16_t *place, int row) {
-    assert(!place || place[row] >= 0);
-    return first + (place ? place[row] : row);
-}
 
 #endif

@@ -29,13 +29,13 @@ void fr_verify_room_close(fr_verify_room *r) {
 // ---------------------------------------------------------------- exact and rejection
 
 static float *logits_of(const fr_verification *a, int node) {
-    return fr_forward_logits(a->forward, fr_place_in_pass(a->first_row, a->place, node));
+    return fr_forward_logits(a->forward, fr_row_place(a->places, node));
 }
 
 // A node that was left out holds no token that the target draws, unless the answer that is held to
 // be known is not the target's: then the path ends before it.
 static bool is_in_pass(const fr_verification *a, int node) {
-    return node >= 0 && (!a->place || a->place[node] >= 0);
+    return !a->places.at || a->places.at[node] >= 0;
 }
 
 typedef int32_t next_fn(const fr_verification *a, int node, float *logits, int n_ids);
@@ -74,7 +74,7 @@ static void walk(fr_verdict *v, const fr_verification *a, next_fn *next) {
         v->path[v->n_path++] = node;
         a->ids[n_ids++] = v->next;
         node = fr_tree_child(a->tree, node, v->next);
-    } while (is_in_pass(a, node));
+    } while (node >= 0 && is_in_pass(a, node));
 }
 
 static void verify_exact(fr_verdict *v, const fr_verification *a) {

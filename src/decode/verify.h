@@ -27,8 +27,7 @@ void fr_verify_room_close(fr_verify_room *r);                     // a zeroed on
 typedef struct fr_verification { // what a rule is given
     const fr_tree *tree;
     fr_forward *forward;
-    int first_row;             // the root's, in the pass
-    const int16_t *place;      // of each node after it (step_hook.h); NULL: the same
+    fr_row_places places;      // of the nodes, in the pass
     fr_verify_room *room;      // whose sampler has begun with the request's settings
     const fr_typical *typical; // of that rule alone
     int32_t *ids;              // [n_ids] known tokens, the root last, and room for a path

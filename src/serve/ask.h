@@ -1,4 +1,4 @@
-// ask.h — the answers that one body asks for: its choices, each a job.
+// ask.h — one request body in progress: its choices, each a job.
 #ifndef FR_SERVE_ASK_H
 #define FR_SERVE_ASK_H
 #include "api/answer.h"
@@ -17,68 +17,69 @@ typedef struct fr_choice {
     fr_request request;
     fr_sampling sampling;
     fr_job job;
-    fr_job_copy copy; // of the job; answers are built from it
-    // Of a chat: its parsed text, and how much of that was sent: bytes of the text parsed,
-    // bytes of thinking and of content sent, calls sent.
+    fr_job_copy copy; // of the job's results; answers are built from it
+    // Chat only: the parsed text; bytes of the text that were parsed; bytes of thinking and of
+    // content that were sent; number of calls that were sent.
     fr_api_answer answer;
     size_t parsed, thought, said;
     int called;
-    // Of a chat that wants them: the pieces in the API's form, from which the stream removes what
-    // it sends; n_pieces: how many of the job's pieces were added.
+    // Chat with pieces only: the pieces in the API's form; the stream removes those that it sends.
+    // n_pieces: how many of the job's pieces were added.
     json_t *pieces;
     size_t n_pieces;
-    // Of a text completion with log probabilities: characters in front of its token n_counted, the
-    // prompt's among them where that is echoed.
+    // Text completion with log probabilities only: characters before token n_counted, including the
+    // prompt's if the prompt is echoed.
     int n_counted, characters;
-    // Of a stream in blocks (blocks.h): the kind of the open block, its number, and where it begins
+    // Stream in blocks only (blocks.h): the kind of the open block, its number, and where it begins
     // in the answer's text; for a call, the call's number.
     fr_block_kind block;
     int n_block, call, n_events;
     size_t begin;
-    json_t *items; // ... the closed blocks, for APIs that repeat them at the end
+    json_t *items; // the closed blocks, for APIs that repeat them at the end
 } fr_choice;
 
 typedef struct fr_ask {
     fr_server *server;
-    json_t *body; // as it came
+    json_t *body; // as received
     fr_api_request request;
     fr_choice *choice; // [n]
     int n;
     bool submitted;
-    char address[FR_CLIENT_NAME]; // the client's
+    char address[FR_CLIENT_NAME]; // of the client
     char id[40];
-    const char *tag; // the id after what all ids of its kind begin with
+    const char *tag; // the id without its prefix (fr_ask_options.id_prefix)
     time_t created;
 } fr_ask;
 
 typedef struct fr_ask_options {
     fr_api_kind kind;
     const char *id_prefix;
-    fr_api_translator *translate; // the body into one of the chat API; NULL: it is one
-    const fr_api_own_name *own;   // ... and what its fields were called
+    fr_api_translator *translate; // makes a chat request of the body; NULL: the body is one
+    const fr_api_own_name *own;   // names of its fields before the translation
 } fr_ask_options;
 
-// Reads the body, whose reference is taken, makes ids of it and queues all choices. *out NULL and
-// FR_OK: there is no room for it, which was replied.
+// Parses the body (takes the reference), makes ids of its prompts and queues all choices. *out NULL
+// with FR_OK: the queue is full, and the reply says so.
 fr_status fr_ask_open(fr_ask **out, fr_server *server, fr_exchange *x,
                       const fr_ask_options *options, json_t *body, const fr_watch *watch,
                       fr_error *err);
-// Cancels what is not at its end, and waits for it.
+// Cancels the jobs that have not ended, and waits for their ends.
 void fr_ask_close(fr_ask *ask);
-// Waits until all choices have ended. False: the other side has hung up.
+// Waits until all choices have ended. False: the client has hung up.
 bool fr_ask_wait(fr_ask *ask, fr_exchange *x);
-// Takes the text of a chat's choice apart, as far as it has come. FR_ENOMEM; what the choice failed
-// with; FR_EINTR: it ended before it began, or was cut off by a server that ends.
+// Parses the text of a chat's choice as far as it was generated. FR_ENOMEM; the error with which
+// the choice failed; FR_EINTR: the choice ended before it began, or the server is ending and cut it
+// off.
 fr_status fr_ask_parse(const fr_ask *ask, fr_choice *c, fr_error *err);
 
-// Reads a body as fr_ask_open does, but asks for nothing: its prompts may be of any length, unless
-// n_ctx (as fr_api_model has it) is given. Close *r in any case.
+// Reads a body as fr_ask_open does, but queues nothing. Its prompts may have any length if n_ctx
+// (as in fr_api_model) is 0. Close *r in any case.
 fr_status fr_ask_read(fr_api_request *r, const fr_server *server, const fr_ask_options *options,
                       const json_t *body, int n_ctx, const fr_watch *watch, fr_error *err);
 
-// ---- parts of answers, made of the copies of their jobs  [ask_parts.c]
+// ---- parts of answers, built from the copies of their jobs  [ask_parts.c]
 const char *fr_ask_finish(const fr_choice *c); // "stop", "length", "tool_calls"
-// The stop string that ended it; NULL: none did.
+// The stop string that ended the choice, or NULL.
 const char *fr_ask_stop_string(const fr_choice *c);
 json_t *fr_ask_usage(const fr_ask *ask);                   // of all choices
 int fr_ask_thought(const fr_ask *ask, const fr_choice *c); // tokens of thinking
@@ -88,8 +89,8 @@ void fr_ask_add_seed(const fr_ask *ask, json_t *doc);
 void fr_ask_add_progress(json_t *doc, const fr_choice *c, int n_read);
 // Appends the text of a choice's prompt.
 void fr_ask_add_prompt(const fr_ask *ask, const fr_choice *c, fr_buffer *text);
-// Log probabilities of the tokens that have come, from `from` on, in the API's shape; null where
-// they are not wanted. In a stream `from` only grows.
+// Log probabilities of the tokens generated so far, from token `from` on, in the API's shape. null
+// if the request does not want them. In a stream `from` only grows.
 json_t *fr_ask_logprobs(const fr_ask *ask, fr_choice *c, int from);
 
 #endif

@@ -1,36 +1,36 @@
-// dialect.h — how an API words the answers that an ask gives. All of it is built from copies of
-// the jobs' results (job_copy.h), with no job locked.
+// dialect.h — the form of an API's answers. They are built from copies of the jobs' results
+// (job_copy.h), with no job locked.
 #ifndef FR_SERVE_DIALECT_H
 #define FR_SERVE_DIALECT_H
 #include "serve/ask.h"
 
-typedef struct fr_part { // what is new of a choice
+typedef struct fr_part { // the new text of a choice
     int index;           // of the choice
     const char *text;
     size_t bytes;
     int from;         // its first token
-    bool first, last; // no part came before; the choice has ended
+    bool first, last; // it is the first part; the choice has ended
 } fr_part;
 
 typedef struct fr_dialect {
     fr_ask_options ask;
     bool says_done;    // streams end with [DONE]
-    bool names_events; // each has a line with its "type"
+    bool names_events; // each event has a line with its "type"
     json_t *(*whole)(const fr_ask *ask);
     // These append events to a list, in time that is linear in what is new.
-    // What a stream of a choice begins with, in front of its first part or of the first `alive`, or
-    // already when a context takes the job (begins_at_once); NULL: nothing.
+    // The beginning of a choice's stream, before its first part or first `alive`. With
+    // begins_at_once it is sent as soon as a context runs the job. NULL: nothing.
     void (*begin)(const fr_ask *ask, int index, json_t *events);
     bool begins_at_once;
-    // What is new of a choice.
+    // New text of a choice.
     void (*part)(const fr_ask *ask, const fr_part *p, json_t *events);
-    // So many tokens of a prompt are read; NULL: there is no such event.
+    // n_read tokens of a prompt are read. NULL: the API has no such event.
     void (*progress)(const fr_ask *ask, int index, int n_read, json_t *events);
-    // Nothing is new for long: an event that clients take for a sign of life.
+    // A sign of life after a long time without new text.
     void (*alive)(const fr_ask *ask, int index, json_t *events);
-    // The event that a choice has failed, the last one; NULL: that of the error's document.
+    // The last event of a choice that failed. NULL: the error's document is the event.
     json_t *(*fault)(const fr_ask *ask, int index, const fr_error *err);
-    // The event behind the last part, or NULL: usage, where it was asked for.
+    // The event after the last part: usage, if the request wants it. Or NULL.
     json_t *(*end)(const fr_ask *ask);
 } fr_dialect;
 
@@ -39,7 +39,7 @@ extern const fr_dialect fr_dialect_llama;                 // [llama.c]
 extern const fr_dialect fr_dialect_anthropic;             // [anthropic.c]
 extern const fr_dialect fr_dialect_responses;             // [responses.c]
 
-// The last of a list of events, borrowed; NULL: it has none.
+// The last event of a list, borrowed; NULL: the list is empty.
 static inline json_t *fr_last_event(const json_t *events) {
     return json_array_get(events, json_array_size(events) - 1);
 }

@@ -21,10 +21,10 @@ typedef struct fr_job_copy { // members are those of fr_job; {0}: nothing yet
     double started, first_token, ended;
 } fr_job_copy;
 
-// Copies what the job has beyond the copy. FR_ENOMEM: the copy is as it was.
+// Copies the results that the copy does not have yet. FR_ENOMEM: the copy is unchanged.
 fr_status fr_job_copy_update(fr_job_copy *copy, fr_job *job, fr_error *err);
-// Waits until the job has begun, has more text or has ended, where the copy does not have that yet;
-// at most so many seconds.
+// Waits, at most so many seconds, until the job has news for the copy: its begin, more text, or its
+// end.
 void fr_job_copy_await(const fr_job_copy *copy, fr_job *job, double seconds);
 void fr_job_copy_close(fr_job_copy *copy); // {0} is fine
 

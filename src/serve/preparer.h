@@ -1,10 +1,9 @@
 // preparer.h — the work of a request besides its passes: its body is parsed, translated, rendered
 // and tokenized, and a large answer is built.
-//
-// What comes of a small body is done at once by the thread that asks. For large ones there are two
-// threads of a lower priority than the passes have, and the shortest is next: however many come,
-// and however long, answers go on and short requests are not held up. Work that is not wanted any
-// more ends soon, and leaves the queue if it waits there. Knows neither HTTP nor JSON.
+// The calling thread does the work of a small body at once. Large bodies have two threads of a
+// lower priority than the passes; the shortest waiting body is next. So many or long bodies delay
+// neither running answers nor short requests. Work that is not wanted any more ends soon, and
+// leaves the queue if it waits there. This file contains neither HTTP nor JSON.
 #ifndef FR_SERVE_PREPARER_H
 #define FR_SERVE_PREPARER_H
 #include "base/watch.h"
@@ -12,11 +11,11 @@
 typedef struct fr_preparer fr_preparer;
 
 fr_status fr_preparer_open(fr_preparer **out, fr_error *err); // FR_ENOMEM
-void fr_preparer_close(fr_preparer *p); // nothing is prepared any more; NULL is fine
+void fr_preparer_close(fr_preparer *p); // after all work has ended; NULL is fine
 
-enum { FR_PREPARER_LARGE = 64 << 10 }; // bytes of a body from which on it is large
+enum { FR_PREPARER_LARGE = 64 << 10 }; // bytes; a body of this size or more is large
 
-// FR_EINTR where the watch said no.
+// Returns FR_EINTR when the watch ends the work.
 typedef fr_status fr_prepare_fn(void *user, const fr_watch *watch, fr_error *err);
 
 typedef struct fr_preparation {
@@ -25,19 +24,19 @@ typedef struct fr_preparation {
     size_t bytes;                   // of the body
     bool (*is_wanted)(void *asker); // may take as long as a system call
     void *asker;
-    double timeout, waited; // seconds of the request, 0: no limit; how many of them are over
-    bool ends;              // the end of what was begun, which a draining server still does
+    double timeout, waited; // seconds of the request, 0: no limit; seconds that have passed
+    bool ends;              // it ends a request that has begun; a draining server still does it
 } fr_preparation;
 
-// Runs it and waits for its end. What it returned; FR_EINTR, and a sentence why, where it was
-// stopped or never begun.
+// Runs it and waits for its end. Returns its status, or FR_EINTR and a sentence with the reason if
+// it was stopped or never begun.
 fr_status fr_preparer_run(fr_preparer *p, const fr_preparation *what, fr_error *err);
 
-void fr_preparer_drain(fr_preparer *p); // takes no more, but for ends
-void fr_preparer_stop(fr_preparer *p);  // ... and stops what there is
-// Waits until nothing waits or is run, at most so long. Whether that is so.
+void fr_preparer_drain(fr_preparer *p); // refuses new work except `ends`
+void fr_preparer_stop(fr_preparer *p);  // ... and stops all work
+// Waits, at most so long, until no work waits or runs. True: that was reached.
 bool fr_preparer_idle(fr_preparer *p, double seconds);
-// How many wait for one of the two threads.
+// Number of bodies that wait for one of the two threads.
 int fr_preparer_waits(fr_preparer *p);
 
 // The invariant in preparer.c, for asserts: with its lock held, or while no thread uses it.

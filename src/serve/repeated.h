@@ -1,12 +1,12 @@
-// repeated.h — what OpenAI's responses repeat of the body that asked for them, within a bound.
+// repeated.h — the fields of a request's body that OpenAI's responses repeat, up to a limit.
 #ifndef FR_SERVE_REPEATED_H
 #define FR_SERVE_REPEATED_H
 #include "json/value.h"
 
 enum { FR_REPEATED_BYTES = 256 << 10 }; // of all members together
 
-// Sets these members of a response as the body has them, and where it does not, or they do not fit
-// beside those before them, to what stands there where nothing was asked.
+// Sets these members of a response to the values in the body. A member that the body lacks, or that
+// does not fit after those before it, gets its default.
 void fr_repeat_asked(const json_t *body, json_t *doc);
 
 #endif

@@ -1,5 +1,4 @@
-// server.h — what all endpoints share: the model, the scheduler, and what a request that does not
-// say it gets.
+// server.h — what all endpoints share: the model, the scheduler, and the defaults of requests.
 #ifndef FR_SERVE_SERVER_H
 #define FR_SERVE_SERVER_H
 #include "api/request.h"
@@ -11,66 +10,67 @@
 
 typedef struct fr_server {
     fr_engine *engine;
-    const fr_text *text; // of the engine, or with the user's template
+    const fr_text *text; // the engine's, or the same with the user's template
     fr_scheduler *scheduler;
     fr_preparer *preparer;
     fr_api_model api;
     fr_api_defaults defaults;
-    const char *name;           // by which answers call the model
-    const char *aliases, *tags; // more names and words for it, with commas; NULL: none
+    const char *name;           // the model's name in answers
+    const char *aliases, *tags; // comma-separated further names and tags; NULL: none
     const char *path;           // of its file, for GET /props alone
     const char *const *drafters;
     double timeout;  // seconds of a request; 0: none
-    bool seed_given; // requests without a seed get that of the defaults, not one drawn for each
+    bool seed_given; // requests without a seed get the default seed, not a drawn one
     int n_ctx, n_slots;
     size_t context_bytes;      // of each context's keys and values
-    bool metrics, slots, page; // these endpoints are wanted; slots: /activity too; page: "/"
-    bool verbose;              // answers tell how they were made
+    bool metrics, slots, page; // endpoints that are served; slots: /activity too; page: "/"
+    bool verbose;              // answers have llama.cpp's "__verbose"
     bool json_log, quiet;
     time_t created;
-    double silence;    // seconds until a stream without news says that it lives; 0: the usual 5
-    atomic_bool ready; // takes requests
-    atomic_bool said_twice; // that a prompt begins twice
+    double silence;         // seconds without text until a stream sends a sign of life; 0: 5
+    atomic_bool ready;      // accepts requests
+    atomic_bool said_twice; // the warning about a doubled beginning was logged
 } fr_server;
 
 extern const fr_http_route fr_server_routes[];
 
 // ---- replies  [reply.c]
-// Replies with a document, whose reference is dropped; NULL: there was no memory.
+// Replies with a document and drops its reference; NULL: replies that memory ran out.
 void fr_reply_json(fr_exchange *x, int status, json_t *document);
 // The option `error` of fr_http_options: OpenAI's shape, or Anthropic's on its paths.
 void fr_reply_error(fr_exchange *x, int status, const char *type, const char *message);
-// The same for an error of the library: a wrong request is 400, a text that is too long 400 of its
-// own kind, no memory and what was not begun or was cut off (FR_EINTR) 503; 499 where the client
-// has hung up.
+// Replies with an error of the library. A wrong request is 400; a text that is too long is 400 with
+// a type of its own; lack of memory, and work that was not begun or was cut off (FR_EINTR), are
+// 503. If the client has hung up, it is 499.
 void fr_reply_fault(fr_exchange *x, const fr_error *err);
-// The prompt fills a context, in tokens; at_least: it was not read to its end.
+// Replies that a prompt of n_prompt tokens fills a context; at_least: it was not read to its end.
 void fr_reply_too_long(fr_exchange *x, const char *field, size_t n_prompt, bool at_least,
                        int n_ctx);
-json_t *fr_error_json(const fr_exchange *x, const fr_error *err); // its body
-const char *fr_error_type(const fr_error *err);                   // ... and "type" there
+json_t *fr_error_json(const fr_exchange *x, const fr_error *err); // the error's body
+const char *fr_error_type(const fr_error *err);                   // its "type"
 // The option `log`: a line on stderr.
 void fr_reply_log(void *user, const fr_exchange *x, double seconds);
-// A line there, unless the server is quiet: what users may want to know.
+// Logs a warning to stderr, unless the server is quiet.
 void fr_log_warning(const fr_server *s, const char *sentence);
 
 // ---- a request's work  [prepare.c]
-typedef struct fr_handling { // all that most handlers hand on
+typedef struct fr_handling { // the arguments of most handlers
     const fr_server *server;
     fr_exchange *x;
 } fr_handling;
 
-// Does what a body of this size takes (preparer.h), which may reply. False: it failed, which was
-// replied.
+// Runs the work of a request as its body's size requires (preparer.h). The work may reply. False:
+// it failed, and the error was replied.
 bool fr_prepare(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *user);
-// The same for the end of an answer, for which --timeout is no limit.
+// The same for the end of an answer, to which --timeout does not apply.
 bool fr_prepare_end(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void *user);
-// The body as a JSON object, the caller's, with memory held for it and, until the exchange settles,
-// for a prompt that is made of it; the body itself is gone. NULL: FR_EARG, FR_EINTR, FR_ENOMEM.
+// Parses the body as a JSON object, which the caller owns, and frees the body's text. Memory is
+// held for the object and, until the exchange settles, for a prompt made from it. NULL: FR_EARG,
+// FR_EINTR, FR_ENOMEM.
 json_t *fr_read_body(fr_exchange *x, const fr_watch *watch, fr_error *err);
-// The same where ids are made of it, and it is needed until the exchange settles.
+// The same if ids are made of the object and it is needed only until the exchange settles.
 json_t *fr_read_values(fr_exchange *x, const fr_watch *watch, fr_error *err);
-// Seconds that are left of --timeout, more than none; 0: there is no limit.
+// Seconds left of --timeout, more than 0; 0: there is no limit.
 double fr_seconds_left(const fr_server *s, const fr_exchange *x);
 
 // ---- handlers, by file
@@ -85,7 +85,7 @@ fr_http_handler fr_handle_page;                                     // [page/pag
 fr_http_handler fr_handle_infill;                                   // [infill.c]
 fr_http_handler fr_handle_absent, fr_handle_adapters;               // [absent.c]
 fr_http_handler fr_handle_metrics;                                  // [metrics.c]
-// One number in Prometheus' text form, "PREFIX:NAME".  [metrics.c]
+// Appends one number in Prometheus' text form, "PREFIX:NAME". [metrics.c]
 void fr_metric_add(fr_buffer *out, const char *prefix, const char *name, const char *type,
                    const char *help, double value);
 void fr_add_llama_metrics(const fr_scheduler_state *state, fr_buffer *out); // [llama_metrics.c]

@@ -17,22 +17,22 @@ enum { FR_SLOTS_MOST = 64 };
 typedef struct fr_slot { // one context
     fr_session *session; // NULL: not open
     int drafter;         // that it was opened with
-    const char *owner;   // whose text it holds; NULL: nobody's or a text without one
+    const char *owner;   // owner of its text; NULL: no text, or a text without an owner
     bool busy;
-    bool kept;    // what it holds is for those that come; not where a request reuses nothing
-    int n_prompt; // tokens of the last prompt; behind them is its answer
-    double used;  // when it was last
+    bool kept;    // later requests may reuse its text; false after a request that reuses nothing
+    int n_prompt; // tokens of the last prompt; its answer follows them
+    double used;  // when it was last used
 } fr_slot;
 
 typedef struct fr_slots_options {
     const char *const *drafters;   // NULL-terminated SPECs, the usual one first
     const char *kv_type, *tree;    // as in fr_session_options
     bool no_adapt;                 // ...
-    const char *const *draft_opts; // ... of the usual drafter; the others have none
+    const char *const *draft_opts; // options of the usual drafter; the others have none
     int n_ctx;                     // tokens of each
     float prompt_share;            // as in fr_group_options
-    int ready, most; // contexts: opened at once, as opening one makes others wait; in all, up to
-                     // FR_SLOTS_MOST
+    int ready, most; // contexts: opened at the start, because opening one makes others wait; in
+                     // all, up to FR_SLOTS_MOST
 } fr_slots_options;
 
 typedef struct fr_slots {
@@ -40,27 +40,27 @@ typedef struct fr_slots {
     fr_group *group;
     fr_slots_options options;
     fr_slot slot[FR_SLOTS_MOST];
-    int n; // that were opened so far
+    int n; // contexts opened so far
 } fr_slots;
 
-// FR_ENOMEM, and what fr_session_open says of a context with the first drafter. The drafters stay in
-// place.
+// Errors: FR_ENOMEM, and those of fr_session_open for a context with the first drafter. The
+// drafters' strings are borrowed.
 fr_status fr_slots_open(fr_slots *s, fr_engine *engine, const fr_slots_options *options,
                         fr_error *err);
 void fr_slots_close(fr_slots *s); // a zeroed one is fine
 
-// A context for this prompt, which is busy then; NULL where none is free (FR_OK), or it cannot be
-// opened. `forget`: nothing is reused. `wanted`: the context asked for, or -1; where that is busy
-// it is NULL. The owner stays in place while the context is open.
+// Takes a context for this prompt and marks it busy. NULL with FR_OK: none is free; NULL with an
+// error: it cannot be opened. `forget`: nothing is reused. `wanted`: the number of the only context
+// allowed (NULL if it is busy); -1: any. `owner` is borrowed while the context is open.
 fr_status fr_slots_take(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                         const char *owner, bool forget, int wanted, fr_error *err);
-// Whether the context asked for is there and busy: it has to be waited for.
+// Whether the wanted context exists and is busy, so that the request must wait for it.
 bool fr_slots_is_taken(const fr_slots *s, int drafter, int wanted);
-// Tokens of the prompt that some context of the owner has read.
+// The most tokens of the prompt that one context of the owner has read.
 int fr_slots_agree(fr_slots *s, const int32_t *prompt, int n, const char *owner);
 // Whether a context is idle, or one more can be opened.
 bool fr_slots_have_room(const fr_slots *s);
-// Whether they may share what was read.
+// Whether two owners are the same and may reuse each other's texts.
 bool fr_slots_are_of_one(const char *owner, const char *other);
 void fr_slots_give_back(fr_slot *slot); // its generation has ended
 

@@ -1,4 +1,4 @@
-// wait.h — conditions that are waited for so many seconds, by the clock that nobody sets.
+// wait.h — waiting for a condition for a number of seconds, by the monotonic clock.
 #ifndef FR_SERVE_WAIT_H
 #define FR_SERVE_WAIT_H
 #include "base/clock.h"

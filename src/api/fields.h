@@ -3,17 +3,18 @@
 #define FR_API_FIELDS_H
 #include "api/request.h"
 
-fr_status fr_api_read_fields(fr_api_request *r, fr_error *err);   // plain ones  [fields.c]
-fr_status fr_api_read_settings(fr_api_request *r, fr_error *err); // the others  [settings.c]
-fr_status fr_api_read_tools(fr_api_request *r, fr_error *err);    // ... tools  [tool_choice.c]
-// After the plain ones: turns off samplers that a list of them leaves out.  [samplers.c]
+fr_status fr_api_read_fields(fr_api_request *r, fr_error *err);   // plain fields  [fields.c]
+fr_status fr_api_read_settings(fr_api_request *r, fr_error *err); // other fields  [settings.c]
+fr_status fr_api_read_tools(fr_api_request *r, fr_error *err);    // tools  [tool_choice.c]
+// Turns off samplers that the body's list of samplers leaves out. After the plain fields.
+// [samplers.c]
 fr_status fr_api_read_samplers(fr_api_request *r, fr_error *err);
-// FR_EARG where a field asks for what is not there.  [refused.c]
+// FR_EARG: a field requests something that is not supported.  [refused.c]
 fr_status fr_api_refuse(const fr_api_request *r, fr_error *err);
 fr_status fr_api_read_bias(fr_api_request *r, const fr_api_model *model, fr_error *err); // [bias.c]
 fr_status fr_api_read_stop_tokens(fr_api_request *r, const fr_api_model *model,
                                   fr_error *err); // [stop_tokens.c]
-// Appends the text of a checked message (fr_api_fit_names); `between` stands between its parts.
+// Appends the text of a checked message (fr_api_fit_names), with `between` between its parts.
 // FR_ENOMEM.  [messages.c]
 fr_status fr_api_add_content(fr_buffer *text, const json_t *message, const char *between,
                              fr_error *err);

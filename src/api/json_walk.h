@@ -1,5 +1,5 @@
-// json_walk.h — reads JSON as a model writes it, byte by byte. It says as soon as possible that the text
-// cannot become an object or a list. In strings control characters may stand as they are
+// json_walk.h — reads JSON as a model writes it, byte by byte. It reports as soon as possible
+// that the text cannot become an object or a list. Strings may contain control characters
 // (fr_json_load_lenient). Private to src/api.
 #ifndef FR_API_JSON_WALK_H
 #define FR_API_JSON_WALK_H
@@ -7,15 +7,15 @@
 
 typedef enum fr_walked { // after a byte
     FR_WALKED,
-    FR_WALKED_WRONG, // no JSON begins so
+    FR_WALKED_WRONG, // no JSON begins with these bytes
     FR_WALKED_KEY,   // a key has ended
-    FR_WALKED_BEGIN, // a value begins with it
-    FR_WALKED_TEXT,  // a value that is a string has ended
-    FR_WALKED_ALL,   // the whole has ended
+    FR_WALKED_BEGIN, // a value begins with this byte
+    FR_WALKED_TEXT,  // a string value has ended
+    FR_WALKED_ALL,   // the whole object or list has ended
 } fr_walked;
 
 typedef struct fr_json_walk { // {0} is at the beginning
-    uint8_t state, left;      // left: digits of a \u that are still to come
+    uint8_t state, left;      // left: missing digits of a \u
     bool in_key;
     const char *word; // the rest of true, false or null
     int depth;
@@ -24,7 +24,7 @@ typedef struct fr_json_walk { // {0} is at the beginning
     size_t from;                              // where the last string begins
 } fr_json_walk;
 
-// Takes one byte. After FR_WALKED_WRONG and FR_WALKED_ALL nothing more may come.
+// Takes one byte. Do not call it again after FR_WALKED_WRONG or FR_WALKED_ALL.
 fr_walked fr_json_walk_step(fr_json_walk *w, char byte);
 
 #endif

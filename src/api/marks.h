@@ -1,4 +1,4 @@
-// marks.h — marks in what a model writes. Private to src/api.
+// marks.h — marks in a model's output. Private to src/api.
 #ifndef FR_API_MARKS_H
 #define FR_API_MARKS_H
 #include <stdbool.h>
@@ -16,17 +16,17 @@
 
 typedef enum fr_begins { FR_BEGINS_NOT, FR_BEGINS_MAYBE, FR_BEGINS } fr_begins;
 
-// Whether the text begins with the mark, or may yet: it is shorter, and so far the same.
+// Whether the text begins with the mark. FR_BEGINS_MAYBE: the text is a beginning of the mark.
 fr_begins fr_begins_with(const char *text, size_t n, const char *mark);
-// Where the mark stands first; n: nowhere.
+// The offset of the first mark; n: there is none.
 size_t fr_find_mark(const char *text, size_t n, const char *mark);
-// Bytes at the end of the text that may begin the mark.
+// The number of bytes at the end of the text that may begin the mark.
 size_t fr_begun_mark(const char *text, size_t n, const char *mark);
 // White space, as JSON has it.
 static inline bool fr_is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
-// Bytes of white space that the text begins with.
+// The number of bytes of white space at the beginning of the text.
 size_t fr_blank(const char *text, size_t n);
 
 #endif

@@ -85,7 +85,7 @@ fr_http_handler fr_handle_page;                                     // [page/pag
 fr_http_handler fr_handle_infill;                                   // [infill.c]
 fr_http_handler fr_handle_absent, fr_handle_adapters;               // [absent.c]
 fr_http_handler fr_handle_metrics;                                  // [metrics.c]
-// Appends one number in Prometheus' text form, "PREFIX:NAME". [metrics.c]
+// Appends one number in Prometheus' text form, "PREFIX:NAME".  [metrics.c]
 void fr_metric_add(fr_buffer *out, const char *prefix, const char *name, const char *type,
                    const char *help, double value);
 void fr_add_llama_metrics(const fr_scheduler_state *state, fr_buffer *out); // [llama_metrics.c]

@@ -17,12 +17,12 @@ typedef struct fr_bpe {
     bool whole_words;
 } fr_bpe;
 
-// Reads tokenizer.ggml.merges. FR_EDATA: an entry is not two tokens whose union is a token. An entry
-// that would make a control token is passed over.
+// Reads tokenizer.ggml.merges. FR_EDATA: an entry is not two tokens whose union is a token. An
+// entry that would make a control token is skipped.
 fr_status fr_bpe_open(fr_bpe *b, const fr_gguf *file, const fr_vocab *vocab, fr_error *err);
 void fr_bpe_close(fr_bpe *b);
 void fr_bpe_made(const fr_bpe *b, bool *made); // made[id] = true for each token that merges make
-// Appends the ids of one word. A byte without a token is left out.
+// Appends the ids of one word. Bytes without a token are left out.
 fr_status fr_bpe_word(const fr_bpe *b, fr_merger *m, const char *word, size_t bytes, fr_ids *ids,
                       fr_error *err);
 

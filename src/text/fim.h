@@ -1,10 +1,10 @@
-// fim.h — the tokens by which a model fills in the middle of a text.
+// fim.h — the tokens with which a model fills in the middle of a text.
 #ifndef FR_TEXT_FIM_H
 #define FR_TEXT_FIM_H
 #include "text/vocab.h"
 
-// Finds by their usual names the ids->fim_* that the file does not name (-1). Marks the tokens that
-// separate files as ends.
+// Sets those ids->fim_* that the file leaves out (-1), by the usual names of the tokens. Marks the
+// tokens that separate files as ends.
 void fr_fim_find(fr_vocab *v, fr_special_ids *ids);
 
 #endif

@@ -1,22 +1,23 @@
-// mend.h — types of tokens that converters got wrong. Internal to text/.
+// mend.h — corrects types of tokens that converters got wrong. Internal to text/.
 #ifndef FR_TEXT_MEND_H
 #define FR_TEXT_MEND_H
 #include "text/vocab.h"
 
-// Makes control tokens of marks of turns, whatever type the file gives them; of ordinary tokens that are
-// written like such marks; and of those that the file gives a task. So they stay text in messages. Called
-// before the vocabulary is indexed.
+// Makes these tokens control tokens, so that they stay text in messages: marks of turns, whatever
+// their type in the file; ordinary tokens that are spelled like such marks; tokens to which the
+// file gives a task. Call it before the vocabulary is indexed.
 void fr_mend_types(fr_vocab *v, const fr_special_ids *s);
 
-// Whether a token is written "<|...|>", as no text is by chance.
+// Whether a token is spelled "<|...|>", which no text is by chance.
 bool fr_mend_is_mark(const fr_vocab *v, int32_t id);
 
-// Of byte-level BPE: marks ordinary tokens in brackets that no merge makes (made[id] false), so that they
-// are found in what a template writes (FR_VOCAB_ADDED). They are still shown in answers. Returns their
-// number.
+// Byte-level BPE only: flags ordinary tokens in brackets that no merge makes (made[id] false) as
+// FR_VOCAB_ADDED, so that they are matched in a template's own text. Answers still show them.
+// Returns their number.
 int fr_mend_added(fr_vocab *v, const bool *made);
 
-// Marks the control tokens that end an answer by their spelling. After the vocabulary is indexed.
+// Marks, by their spelling, the control tokens that end an answer. Call it after the vocabulary is
+// indexed.
 void fr_mend_mark_ends(fr_vocab *v);
 
 #endif

@@ -1,8 +1,8 @@
 // merge.h — joins neighbouring symbols of a text, always the best-ranked pair first.
 //
-// What byte-level BPE and SentencePiece BPE have in common: symbols in a linked list, candidates in
-// a heap ordered by (rank, position), so that n symbols take O(n log n). Internal to text/. A
-// merger owns its two buffers and is used again for word after word: begin, add every symbol, run,
+// This is the common part of byte-level BPE and SentencePiece BPE: symbols in a linked list, and
+// candidates in a heap ordered by (rank, position), so that n symbols take O(n log n). Internal to
+// text/. A merger owns its two buffers and is reused for each word: begin, add every symbol, run,
 // read the list from symbol 0 along `next`.
 #ifndef FR_TEXT_MERGE_H
 #define FR_TEXT_MERGE_H
@@ -20,12 +20,12 @@ typedef struct fr_symbol {
 typedef struct fr_merge_pair { // a candidate
     uint64_t key;              // rank above, left symbol below: the smallest is merged next
     int32_t right;
-    uint32_t bytes; // of both when it was found; no longer so: stale
+    uint32_t bytes; // of both when it was found; if they differ now, it is stale
     int32_t id;     // token of the merged symbol
 } fr_merge_pair;
 
 typedef struct fr_merger { // {0} is empty
-    const fr_watch *watch; // asked before every word and within long ones; borrowed, may be NULL
+    const fr_watch *watch; // polled before every word and within long ones; borrowed, may be NULL
     const char *text;
     fr_symbol *symbols;
     fr_merge_pair *heap;
@@ -42,7 +42,7 @@ fr_status fr_merger_run(fr_merger *m, fr_merge_fn *find, const void *model,
                         fr_error *err); // FR_EINTR
 void fr_merger_close(fr_merger *m);
 
-// Appends a symbol; no more than begin was told.
+// Appends a symbol; at most max_symbols of fr_merger_begin.
 static inline void fr_merger_add(fr_merger *m, size_t at, size_t bytes, int32_t id) {
     int32_t i = (int32_t)m->n_symbols++;
     if (i) m->symbols[i - 1].next = i;

@@ -16,13 +16,13 @@ fr_status fr_presplit_open(fr_presplit **out, const char *name, size_t name_byte
 void fr_presplit_close(fr_presplit *p);
 bool fr_presplit_whole_words(
     const fr_presplit *p); // a word that is a token as it stands is not merged
-bool fr_presplit_adds_bos(const fr_presplit *p); // where the file does not say
+bool fr_presplit_adds_bos(const fr_presplit *p); // if the file does not state it
 
 fr_status fr_presplit_state_open(fr_presplit_state **out, const fr_presplit *p, fr_error *err);
 void fr_presplit_state_close(fr_presplit_state *s);
 
 // Calls word() for every word of text[0, bytes), in order; together they are the text. The text is
-// valid UTF-8. Fails only with what word() returns.
+// valid UTF-8. Fails only with the status of word().
 typedef fr_status fr_word_fn(void *user, const char *word, size_t bytes, fr_error *err);
 fr_status fr_presplit_run(const fr_presplit *p, fr_presplit_state *s, const char *text,
                           size_t bytes, fr_word_fn *word, void *user, fr_error *err);

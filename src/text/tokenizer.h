@@ -1,10 +1,10 @@
-// tokenizer.h — text to token ids and back, as the model file's own vocabulary says.
+// tokenizer.h — text to token ids and back, with the vocabulary of the model file.
 //
 // Two kinds: byte-level BPE (tokenizer.ggml.model "gpt2": a regular expression splits text into
 // words, ranked merges join their bytes) and SentencePiece BPE ("llama": no words, scored merges,
 // bytes as a last resort). A tokenizer copies what it needs, so the file may be closed after open.
-// It is read-only once open: any number of threads may use one at the same time. What can fail
-// returns fr_status.
+// It is read-only once open: any number of threads may use it at the same time. Functions that can
+// fail return fr_status.
 #ifndef FR_TEXT_TOKENIZER_H
 #define FR_TEXT_TOKENIZER_H
 #include "base/watch.h"
@@ -31,8 +31,8 @@ typedef enum fr_token_type { // the values of tokenizer.ggml.token_type
     FR_TOKEN_BYTE = 6,
 } fr_token_type;
 
-// Reads the tokenizer.ggml.* keys of `file`. FR_EDATA: a key is missing or broken; FR_EUNSUP: a
-// kind of tokenizer or of pre-split that is not known, named in the sentence.
+// Reads the tokenizer.ggml.* keys of `file`. FR_EDATA: a key is missing or broken; FR_EUNSUP: an
+// unknown kind of tokenizer or of pre-split, which the sentence names.
 fr_status fr_tokenizer_open(fr_tokenizer **out, const struct fr_gguf *file, fr_error *err);
 void fr_tokenizer_close(fr_tokenizer *t); // NULL is fine
 
@@ -42,62 +42,62 @@ enum {
 };
 // Appends the ids of text[0, bytes) to *ids; no BOS or EOS is added. Text may hold NUL. Invalid
 // UTF-8 is not an error: byte-level BPE reads it as U+FFFD (one for every maximal part of a
-// character, as stream.h), SentencePiece keeps it as byte tokens. What the vocabulary has no token
-// for becomes the unknown token in SentencePiece and is left out in byte-level BPE, as the models
-// were trained. A word of more than 1 MiB is cut. On failure *ids holds what it held before.
-// FR_EARG: more than 1 GiB of text; FR_ENOMEM.
+// character, as stream.h), SentencePiece keeps it as byte tokens. Text without a token becomes the
+// unknown token in SentencePiece and is left out in byte-level BPE, as in the models' training. A
+// word of more than 1 MiB is cut. On failure *ids is unchanged. FR_EARG: more than 1 GiB of text;
+// FR_ENOMEM.
 fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t bytes, unsigned flags,
                               fr_ids *ids, fr_error *err);
-// The same of a text that may be long; FR_EINTR: it is not wanted any more.
+// The same for a text that may be long; FR_EINTR: it is not wanted any more.
 fr_status fr_tokenizer_encode_watched(const fr_tokenizer *t, const char *text, size_t bytes,
                                       unsigned flags, const fr_watch *watch, fr_ids *ids,
                                       fr_error *err);
-// The same of text that is known by who wrote it: control tokens are read where all their bytes are
-// the template's. Where two runs meet, nothing else changes.
+// The same for a text with marks: a control token is read only where the template wrote all its
+// bytes. Borders between runs have no other effect.
 fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *text,
                                      const fr_watch *watch, fr_ids *ids, fr_error *err);
-// A lower bound of the tokens that encode makes of the text, in far less time. A text for which there is
-// no room can be refused by it.  [fewest.c]
+// A lower bound of the number of tokens that encode makes of the text, in far less time. Callers
+// use it to refuse texts that are too long.  [fewest.c]
 size_t fr_tokenizer_fewest(const fr_tokenizer *t, const char *text, size_t bytes);
 
-// Appends the bytes that ids stand for (control tokens as they are written) to *text: the inverse
-// of encode, so a space that encode put in front is taken away. Bytes need not be valid UTF-8.
-// Behind the unknown token a space stays: SentencePiece's "<unk>a", read with FR_PARSE_SPECIAL,
-// comes back as "<unk> a". The ids do not tell whether the text said <unk>, behind which encode
-// puts a space, or held a character without a token, behind which the space is the text's own.
-// FR_EARG: an id outside the vocabulary.
+// Appends the bytes of ids (control tokens as they are spelled) to *text. This is the inverse of
+// encode, so a space that encode put in front is removed. Bytes need not be valid UTF-8. A space
+// after the unknown token stays: SentencePiece's "<unk>a", read with FR_PARSE_SPECIAL, is decoded
+// as "<unk> a". The unknown token has two origins, which the ids do not distinguish. After "<unk>"
+// in the text encode inserts a space; after a character without a token the space is the text's
+// own. FR_EARG: an id outside the vocabulary.
 fr_status fr_tokenizer_decode(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_buffer *text,
                               fr_error *err);
 
-// Appends the text of ids that a model generated, as a session hands it out: the bytes of each
-// (fr_token_shown), so that a space in front of the first stays, up to the first token that ends an
-// answer, as whole UTF-8 with U+FFFD for what is none. Ids may lie outside the vocabulary.
+// Appends the text of ids that a model generated, as sessions stream it: the bytes of each token
+// (fr_token_shown) up to the first token that ends an answer. A space before the first token stays.
+// The text is whole UTF-8, with U+FFFD for invalid bytes. Ids may be outside the vocabulary.
 // FR_ENOMEM leaves *text as it was.
 fr_status fr_tokenizer_answer(const fr_tokenizer *t, const int32_t *ids, size_t n, fr_buffer *text,
                               fr_error *err);
 
-// The bytes of one token, control tokens as they are written; *bytes is their number. Lives as long
-// as the tokenizer, NUL-terminated. Outside the vocabulary: NULL and 0.
+// The bytes of one token, NUL-terminated, control tokens as they are spelled; *bytes is their
+// number. They live as long as the tokenizer. Outside the vocabulary: NULL and 0.
 const char *fr_token_bytes(const fr_tokenizer *t, int32_t id, size_t *bytes);
-// The bytes that a token adds to generated text: none where it is control, unknown, or one of the
-// rows that pad a model's matrices beyond its vocabulary. Never NULL.
+// The bytes that a token adds to generated text. Control tokens, unknown tokens, and the rows that
+// pad a model's matrices beyond its vocabulary add none. Never NULL.
 const char *fr_token_shown(const fr_tokenizer *t, int32_t id, size_t *bytes);
 size_t fr_token_longest(const fr_tokenizer *t); // the most bytes any token has
 fr_token_type fr_token_type_of(const fr_tokenizer *t,
                                int32_t id); // FR_TOKEN_UNUSED outside the vocabulary
 bool fr_token_is_control(const fr_tokenizer *t, int32_t id); // control or unknown: not text
 bool fr_token_is_end(const fr_tokenizer *t,
-                     int32_t id); // a model that gives this token has finished
+                     int32_t id); // a model that generates it has finished
 
-// The special token that is exactly these bytes, or -1.
+// The special token with exactly these bytes, or -1.
 int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text, size_t bytes);
-// Whether the text holds the spelling of a token that never becomes text: a control token, or one that
-// ends an answer.
+// Whether the text contains the spelling of a token that never becomes text: a control token, or
+// one that ends an answer.
 bool fr_tokenizer_names_control(const fr_tokenizer *t, const char *text, size_t bytes);
 int fr_tokenizer_size(const fr_tokenizer *t); // ids are 0..size-1
 
-// Ids with a task of their own, -1 where the file names none, and whether a prompt begins with bos
-// / ends with eos.
+// Ids with a task of their own (-1: the file names none), and whether a prompt begins with bos and
+// ends with eos.
 typedef struct fr_special_ids {
     int32_t bos, eos, eot, eom, unknown, pad;
     int32_t fim_prefix, fim_suffix, fim_middle, fim_pad, fim_repository, fim_file; // fim.h
@@ -105,7 +105,8 @@ typedef struct fr_special_ids {
     bool add_bos, add_eos, add_space_prefix;
 } fr_special_ids;
 const fr_special_ids *fr_tokenizer_special(const fr_tokenizer *t);
-// A sentence on a wrong entry of the file that was left out, as an id beyond the vocabulary. NULL: none.
+// A sentence about a wrong entry of the file that was left out, such as an id beyond the
+// vocabulary. NULL: none.
 const char *fr_tokenizer_note(const fr_tokenizer *t);
 
 #endif

@@ -1,4 +1,4 @@
-// tokenizer_parts.h — what a tokenizer consists of. For tokenizer.c, encode.c and fewest.c alone.
+// tokenizer_parts.h — the members of a tokenizer. For tokenizer.c, encode.c and fewest.c only.
 #ifndef FR_TEXT_TOKENIZER_PARTS_H
 #define FR_TEXT_TOKENIZER_PARTS_H
 #include "text/bpe.h"
@@ -12,13 +12,13 @@ struct fr_tokenizer {
     fr_presplit *presplit; // BPE only
     fr_bpe bpe;
     fr_spm spm;    // SPM only
-    fr_error note; // an odd entry of the file that is no error; no text: none
-    // What bounds the tokens of a text from below.
+    fr_error note; // a wrong entry of the file that was left out; no text: none
+    // Used by the lower bound of a text's tokens.
     bool has_all_bytes; // each byte has a token
     bool strips;        // some tokens take any amount of white space with them
 };
 
-// Sets these two, when all else is open.  [fewest.c]
+// Sets has_all_bytes and strips, after all other members are open.  [fewest.c]
 void fr_fewest_open(fr_tokenizer *t);
 
 #endif

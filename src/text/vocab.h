@@ -1,8 +1,8 @@
-// vocab.h — the tokens of a tokenizer: their bytes, types, scores, and the ways to find one.
+// vocab.h — the tokens of a tokenizer: their bytes, types and scores, and functions that find
+// them.
 //
-// Internal to text/. Owns copies of everything, read-only once open. A token's bytes are what it
-// stands for in text: the byte-level alphabet and U+2581 are already undone, "<0x0A>" is one
-// newline byte.
+// Internal to text/. Owns copies of everything; read-only once open. A token's bytes are its text:
+// the byte-level alphabet and U+2581 are already undone, and "<0x0A>" is one newline byte.
 #ifndef FR_TEXT_VOCAB_H
 #define FR_TEXT_VOCAB_H
 #include "gguf/gguf.h"
@@ -17,8 +17,8 @@ typedef enum fr_vocab_kind {
 enum { // bits of fr_vocab.flags above the type
     FR_VOCAB_TYPE = 7,
     FR_VOCAB_END = 8,     // ends a generation
-    FR_VOCAB_RSTRIP = 16, // white space after it is not text
-    FR_VOCAB_ADDED = 32,  // ordinary, but no merge makes it: found where control tokens are
+    FR_VOCAB_RSTRIP = 16, // white space after it is dropped
+    FR_VOCAB_ADDED = 32,  // ordinary, but no merge makes it: matched like control tokens
     FR_VOCAB_RAW = 64     // BPE: not spelled in the byte-level alphabet
 };
 
@@ -39,8 +39,8 @@ typedef struct fr_vocab {
     size_t longest;            // bytes of the longest token
 } fr_vocab;
 
-// Reads tokens, types and scores. FR_EDATA names the key and the entry. *v is {0} or whole;
-// fr_vocab_close takes both. Nothing is found in it until fr_vocab_index.
+// Reads tokens, types and scores. FR_EDATA names the key and the entry. On failure *v is {0}, which
+// fr_vocab_close accepts. Searches work only after fr_vocab_index.
 fr_status fr_vocab_open(fr_vocab *v, const fr_gguf *file, fr_vocab_kind kind, fr_error *err);
 fr_status fr_vocab_index(fr_vocab *v, fr_error *err);         // FR_ENOMEM; once
 fr_status fr_vocab_index_special(fr_vocab *v, fr_error *err); // after flags changed. FR_ENOMEM
@@ -56,18 +56,19 @@ static inline const char *fr_vocab_text(const fr_vocab *v, int32_t id) {
     return v->bytes + v->at[id];
 }
 
-// The normal (or unused) token that is exactly these bytes, or -1. Of several the lowest id.
+// The normal (or unused) token with exactly these bytes, or -1. If there are several, the lowest
+// id.
 int32_t fr_vocab_find(const fr_vocab *v, const char *text, size_t bytes);
-// The longest special token that text[0, bytes) begins with, or -1; others than the user's only if
-// `control`.
+// The longest special token at the beginning of text[0, bytes), or -1. Tokens other than
+// user-defined ones are found only if `control`.
 int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes, bool control);
-// The special token that is exactly these bytes, or -1.
+// The special token with exactly these bytes, or -1.
 int32_t fr_vocab_find_special(const fr_vocab *v, const char *text, size_t bytes);
 
-// Whether all characters of a token or of a merge are those of the byte-level alphabet.
+// Whether all characters of a token or of a merge belong to the byte-level alphabet.
 bool fr_vocab_in_alphabet(fr_gguf_str s);
-// Writes what a normal token written `s` stands for; at most s.bytes. For merges, which are written
-// the same way.
+// Writes the text of a normal token that the file spells `s`, at most s.bytes bytes; returns its
+// length. Also for merges, which are spelled the same way.
 size_t fr_vocab_unwrite(fr_vocab_kind kind, fr_gguf_str s, char *out);
 
 static inline uint64_t fr_hash_step(uint64_t h, uint64_t word) {

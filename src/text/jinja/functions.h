@@ -1,12 +1,12 @@
-// functions.h — what templates can call: filters, tests, methods and globals, by name. Private to
-// text/jinja/.
+// functions.h — the functions of templates: filters, tests, methods and globals, by name. Private
+// to text/jinja/.
 #ifndef FR_TEXT_JINJA_FUNCTIONS_H
 #define FR_TEXT_JINJA_FUNCTIONS_H
 #include "text/jinja/value.h"
 
 typedef struct run run;
 
-typedef struct args { // of a call
+typedef struct args { // arguments of a call
     value *pos;
     size_t n, cap;
     dict named; // names to values
@@ -14,16 +14,16 @@ typedef struct args { // of a call
 
 enum { MAX_PARAMS = 6 };
 
-// arg[i] is the i-th of the function's parameters, J_MISSING where it was not given.
+// arg[i] is the value of the function's i-th parameter; J_MISSING: not given.
 typedef value function_fn(run *r, value self, const value *arg, const args *all);
 
 typedef struct fr_jinja_function {
     const char *name;
     function_fn *fn;
-    const char *params; // "a,b?": names, those with '?' may be left out; NULL: takes what it likes
+    const char *params; // "a,b?": names, optional ones with '?'; NULL: any arguments
 } function;
 
-// NULL: there is none of that name. Tables end with a NULL name.
+// NULL: there is no function of that name. Tables end with a NULL name.
 const function *fr_jinja_filter_named(const str *name);
 const function *fr_jinja_test_named(const str *name);
 const function *fr_jinja_global_named(const str *name);

@@ -26,8 +26,8 @@ bool fr_jinja_char_is_ignorable(uint32_t code);
 
 size_t fr_jinja_char_write(uint32_t code, char *out); // UTF-8; at most 4 bytes
 
-// The character at s[0, n), n > 0: its bytes; *code is what it is. Bytes that are not UTF-8 are
-// characters of no kind (code UINT32_MAX).
+// Reads the first character of s[0, n), n > 0. Returns its bytes and sets *code. Bytes that are not
+// UTF-8 are characters without properties (code UINT32_MAX).
 size_t fr_jinja_char_read(const char *s, size_t n, uint32_t *code);
 
 #endif

@@ -1,8 +1,8 @@
 // value.h — the values of a template: Python's, as far as templates see them. Private to
 // text/jinja/.
 //
-// Values are immutable but for namespaces and what counts (loop, cycler, joiner): lists and dicts
-// change only while they are made. All lies in arenas that are freed whole.
+// Values are immutable, except namespaces and objects that count (loop, cycler, joiner). Lists and
+// dicts change only while they are made. All memory is in arenas, which are freed as a whole.
 #ifndef FR_TEXT_JINJA_VALUE_H
 #define FR_TEXT_JINJA_VALUE_H
 #include "text/jinja/jinja.h"
@@ -18,17 +18,17 @@ enum { MEMORY_BLOCK = 1 << 16 };
 typedef struct memory { // {.limit} is empty
     struct block *blocks;
     size_t used, limit;
-    bool full; // an allocation was refused by the limit
+    bool full; // an allocation exceeded the limit
 } memory;
 
-void *fr_jinja_take(memory *m, size_t bytes); // 16-aligned, zeroed; NULL: no more
-// Makes a piece longer; the old one may stay behind unused. New bytes are not set.
+void *fr_jinja_take(memory *m, size_t bytes); // 16-aligned, zeroed; NULL: no memory
+// Makes a piece longer; the old one may remain unused. New bytes are not set.
 void *fr_jinja_grow(memory *m, void *old, size_t old_bytes, size_t bytes);
 void fr_jinja_memory_close(memory *m);
 
 // ---- strings
 
-typedef struct tail_room { // room behind a string, so that adding to it again and again is cheap
+typedef struct tail_room { // capacity after a string, so that repeated appending is cheap
     char *data;
     uint8_t *marks;
     size_t used, cap;
@@ -40,7 +40,7 @@ typedef struct str {
     const uint8_t *marks; // one a byte; NULL: all are `mark`
     tail_room *tail;      // NULL, or the memory that the string ends in
     uint8_t mark;
-    bool markup; // came out of `safe` or `escape`: what is added to it gets escaped
+    bool markup; // a result of `safe` or `escape`: text appended to it is escaped
 } str;
 
 #define STR(text) ((str){.data = text, .n = sizeof(text) - 1})
@@ -76,7 +76,7 @@ typedef enum seq_kind {
     SEQ_ITEMS
 } seq_kind;
 
-typedef struct list_tail { // room after a list, as after a string
+typedef struct list_tail { // capacity after a list, as after a string
     value *item;
     size_t used, cap;
 } list_tail;
@@ -85,10 +85,10 @@ typedef struct seq {
     value *item;
     size_t n, cap;
     list_tail *tail;  // NULL, or the memory that the list ends in
-    size_t at;        // SEQ_ONCE (an iterator): how many are gone
+    size_t at;        // SEQ_ONCE (an iterator): how many were consumed
     int64_t range[3]; // SEQ_RANGE: start, stop, step
     seq_kind kind;
-    bool group; // SEQ_TUPLE of groupby: its items are called grouper and list too
+    bool group; // SEQ_TUPLE of groupby: its items also have the names grouper and list
 } seq;
 
 static inline seq *as_seq(value v) {
@@ -119,7 +119,8 @@ static inline dict *as_dict(value v) {
 bool fr_jinja_dict_put(memory *m, dict *d, value key, value item); // false: no memory
 value *fr_jinja_dict_find(const dict *d, value key);               // NULL: no such key
 value *fr_jinja_dict_find_text(const dict *d, const char *key, size_t n);
-bool fr_jinja_hashable(value v); // keys are: no lists, no dicts, no tuples of hundreds of parts
+bool fr_jinja_hashable(
+    value v); // whether it can be a key: no list, no dict, no tuple of hundreds of parts
 
 // ---- others
 
@@ -148,18 +149,18 @@ static inline bool is_whole(value v) {
 static inline double real_of(value v) {
     return v.kind == J_FLOAT ? v.as.real : (double)v.as.whole;
 }
-// a == b. *left: parts that may still be compared, counted down (NULL: a million); what is nested
-// deeper than 100 levels, or more than that, is not equal.
+// a == b. *left: how many parts may still be compared, counted down (NULL: a million). Values that
+// need more, or are nested deeper than 100 levels, are not equal.
 bool fr_jinja_equal(value a, value b, uint64_t *left);
 
 struct fr_jinja_values {
     memory mem;
     dict vars;
-    uint64_t steps; // of building them; rendering counts on from here
-    bool failed;    // memory, or a limit, was exceeded
+    uint64_t steps; // of building them; rendering continues this count
+    bool failed;    // out of memory, or beyond a limit
     const fr_watch *watch;
-    unsigned built; // values since the watch was asked
-    bool stopped;   // the watch said no
+    unsigned built; // values since the watch was polled
+    bool stopped;   // the watch ended the work
 };
 
 #endif

@@ -1,10 +1,11 @@
-// builtin.h — the form of every filter, method and global function (functions.h has their tables).
+// builtin.h — the form of every filter, method and global function (functions.h has their
+// tables).
 #ifndef FR_TEXT_JINJA_FUNCTIONS_BUILTIN_H
 #define FR_TEXT_JINJA_FUNCTIONS_BUILTIN_H
 #include "text/jinja/run.h"
 
-// self: what a filter or method is of. arg: as many as the table says, J_MISSING where none was
-// given; all: with those beyond.
+// self: the value that a filter or method is applied to. arg: the parameters of the table,
+// J_MISSING if not given; all: all arguments.
 #define BUILTIN(name) static value name(run *r, value self, const value *arg, const args *all)
 #define UNUSED        (void)r, (void)self, (void)arg, (void)all // first line of each
 

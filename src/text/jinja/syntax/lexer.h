@@ -1,4 +1,4 @@
-// lexer.h — what lexer.c and literal.c share. Private to text/jinja/.
+// lexer.h — shared by lexer.c and literal.c. Private to text/jinja/.
 #ifndef FR_TEXT_JINJA_LEXER_H
 #define FR_TEXT_JINJA_LEXER_H
 #include "text/jinja/syntax/node.h"
@@ -8,14 +8,14 @@ typedef struct lexer {
     const char *s;
     size_t n, at;
     int line;
-    bool line_starting; // nothing but a newline is known to stand before `at`
+    bool line_starting; // a newline, or nothing, precedes `at`
     token *tokens;
     size_t n_tokens, cap;
     fr_status status;
     fr_error *err;
 } lexer;
 
-token *fr_jinja_add_token(lexer *l, token_kind kind); // NULL: no memory, said
+token *fr_jinja_add_token(lexer *l, token_kind kind); // NULL: no memory; sets status and error
 void fr_jinja_lex_fail(lexer *l, fr_status why, const char *what);
 // Each takes one token of its kind at l->at, if there is one.
 bool fr_jinja_lex_number(lexer *l);

@@ -47,8 +47,9 @@ typedef enum op {
     OP_RBRACE,
 } op;
 
-// Groups of all values, for a switch that serves one of them and has no `default`: `case OPS_ARITHMETIC:`.
-// A new value has to be written into its group, and then does not compile where a switch lacks it.
+// Groups of all values, for a switch that serves one of them and has no `default`: `case
+// OPS_ARITHMETIC:`. A new value has to be written into its group, and then does not compile where a
+// switch lacks it.
 // clang-format off
 #define OPS_ARITHMETIC                                                                             \
     OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_FLOORDIV: case OP_MOD: case OP_POW
@@ -73,7 +74,7 @@ typedef enum node_kind {
     N_DATA,         // constant
     N_OUTPUT,       // a
     N_IF,           // a; list, other
-    N_FOR,          // a: target, b: of what, c: which of them or NULL; list, other; flag: recursive
+    N_FOR,          // a: target, b: iterable, c: condition or NULL; list, other; flag: recursive
     N_SET,          // a: target, b
     N_SET_BLOCK,    // a: target, b: filters over N_INPUT or NULL; list
     N_MACRO,        // name; params; list
@@ -83,7 +84,7 @@ typedef enum node_kind {
     N_BLOCK,        // list
     N_BREAK,
     N_CONTINUE,
-    N_REFUSE, // name: why, when it is reached
+    N_REFUSE, // name: the error, reported when it is reached
     // expressions
     N_CONST,
     N_NAME,
@@ -96,10 +97,10 @@ typedef enum node_kind {
     N_ITEM,   // a[b]
     N_SLICE,  // a[b:c:d]
     N_CALL,   // a(list, params as N_KEYWORD, *b, **c)
-    N_FILTER, // the same, of filter `name`
+    N_FILTER, // the same, for the filter `name`
     N_TEST,
     N_KEYWORD, // name=a
-    N_INPUT,   // what goes into the filters of a block
+    N_INPUT,   // the input of a block's filters
     N_NOT,
     N_AND,
     N_OR,
@@ -133,7 +134,7 @@ struct node {
     bool flag;
     uint8_t uses; // N_MACRO, N_CALL_BLOCK: bits of USES_…
     int line;
-    const str *name; // one pointer for one name, of a template
+    const str *name; // interned: equal names of a template have equal pointers
     value constant;
     const void *found; // the filter or test of that name
     node *a, *b, *c, *d;
@@ -146,7 +147,7 @@ enum { USES_VARARGS = 1, USES_KWARGS = 2, USES_CALLER = 4 };
 struct fr_jinja {
     memory mem;
     node *body;
-    dict names;                                  // all that stand in it, of str to themselves
+    dict names;                                  // all names in it: str to itself
     const str *loop, *varargs, *kwargs, *caller; // names that statements set
 };
 
@@ -159,8 +160,8 @@ typedef struct parser {
     fr_jinja *to;
     const token *at;
     int depth, loops;
-    bool soft;    // below an if: unknown filters matter only when they are reached
-    uint8_t uses; // what the macro around uses
+    bool soft;    // below an if: unknown filters fail only when they are reached
+    uint8_t uses; // USES_… of the enclosing macro
     fr_status status;
     fr_error *err;
 } parser;
@@ -179,15 +180,15 @@ bool fr_jinja_skip_op(parser *p, op op);
 bool fr_jinja_expect_op(parser *p, op op, const char *written);
 const str *fr_jinja_expect_name(parser *p);
 
-enum { MAX_EXPRESSIONS = 150 }; // inside one another
+enum { MAX_EXPRESSIONS = 150 }; // nested
 node *fr_jinja_parse_expression(parser *p, bool with_if);
-// Names or expressions with commas between; `end`: a name that ends it, or NULL.
+// Names or expressions separated by commas; `end`: a name that ends them, or NULL.
 node *fr_jinja_parse_tuple(parser *p, bool with_if, const char *end);
 node *fr_jinja_parse_target(parser *p, bool with_namespace, const char *end);
 node *fr_jinja_parse_constant(parser *p);
 node *fr_jinja_parse_primary(parser *p, bool with_namespace);
-node *fr_jinja_parse_postfix(parser *p, node *n); // .name, [item], (arguments) behind n
-node *fr_jinja_parse_after(parser *p, node *n);   // filters, tests and calls behind that
+node *fr_jinja_parse_postfix(parser *p, node *n); // .name, [item], (arguments) after n
+node *fr_jinja_parse_after(parser *p, node *n);   // filters, tests and calls after that
 node *fr_jinja_parse_filters(parser *p, node *input, bool inline_first);
 node *fr_jinja_parse_body(parser *p); // the whole template
 

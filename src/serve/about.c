@@ -16,7 +16,7 @@ static json_t *parts_of(const char *list) {
     return parts;
 }
 
-// The members by which Anthropic's clients know a model.
+// The members with which Anthropic's API describes a model.
 static void add_anthropics(const fr_server *s, json_t *doc) {
     char date[32];
     struct tm utc;
@@ -50,7 +50,7 @@ void fr_handle_models(fr_exchange *x, void *server) {
                             "has_more", 0, "first_id", s->name, "last_id", s->name));
 }
 
-// Whether a part of a path, in which %2F may stand for '/', is that name of n bytes.
+// Whether a part of a path is that name of n bytes. The path may have %2F in place of '/'.
 static bool is_name(const char *part, const char *name, size_t n) {
     for (const char *end = name + n; name < end; name++) {
         unsigned byte;

@@ -1,4 +1,5 @@
-// absent.c — what llama-server has and this server has not: a sentence in the place of "not found".
+// absent.c — what llama-server has and this server has not: a sentence in the place of "not
+// found".
 #include "serve/server.h"
 #include <string.h>
 

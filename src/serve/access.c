@@ -33,8 +33,8 @@ static bool has_key(fr_exchange *x) {
     return x->key;
 }
 
-// What the name gets by which the server is asked: a status, or 0 where it is answered. Where keys
-// are asked for any name is, as a page that took a name of its own has no key.
+// Checks the request's host name: the status of a refusal, or 0. If keys are required, every name
+// is allowed, because a page with a name of its own has no key.
 static int judge_host(fr_exchange *x) {
     const fr_http_options *o = &x->http->options;
     const char *host = x->own_host ? x->own_host : fr_exchange_header(x, "Host");

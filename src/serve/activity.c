@@ -1,9 +1,10 @@
-// activity.c — what is at work now: /slots as llama.cpp has it, /activity with passes and memory.
+// activity.c — the work of this moment: /slots in llama.cpp's form, /activity with passes and
+// memory.
 #include "base/system_file.h"
 #include "serve/server.h"
 #include <string.h>
 
-// False: they are not told, which was replied.
+// False: the endpoint is switched off, and the refusal was replied.
 static bool is_told(fr_exchange *x, const fr_server *s) {
     if (!s->slots)
         fr_reply_error(x, 501, "not_supported_error",

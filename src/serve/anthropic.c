@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---------------------------------------------------------------- what both forms say
+// ---------------------------------------------------------------- common to both forms
 
 static const char *stop_reason(const fr_choice *c) {
     if (c->copy.end != FR_JOB_STOP) return "max_tokens";
@@ -13,7 +13,7 @@ static const char *stop_reason(const fr_choice *c) {
     return fr_ask_stop_string(c) ? "stop_sequence" : "end_turn";
 }
 
-// Tokens that were known count apart.
+// Reused tokens are counted apart.
 static json_t *usage_of(const fr_choice *c) {
     return json_pack("{s:i, s:i, s:i, s:i}", "input_tokens", c->request.n_prompt - c->copy.n_reused,
                      "cache_creation_input_tokens", 0, "cache_read_input_tokens", c->copy.n_reused,

@@ -1,4 +1,4 @@
-// ask.c — a body becomes jobs; then they are waited for, and their texts are taken apart.
+// ask.c — makes jobs of a body, waits for them, and parses their texts.
 #include "serve/ask.h"
 #include "base/alloc.h"
 #include "base/random.h"
@@ -53,7 +53,7 @@ static const char *prompt_field(const fr_ask_options *options) {
     return "messages";
 }
 
-// The tokens of a prompt that leaves no room for an answer; 0: there is none.
+// The tokens of a prompt that fills the context; 0: there is no such prompt.
 static size_t too_long(const fr_ask *ask) {
     for (int i = 0; i < ask->request.n_prompts; i++)
         if (ask->request.prompt[i].n >= (size_t)ask->server->n_ctx) return ask->request.prompt[i].n;
@@ -72,7 +72,7 @@ static void warn_of_beginnings(const fr_ask *ask) {
     }
 }
 
-// Whether there will ever be room for all choices.
+// Whether the queue can ever hold all choices.
 static fr_status check_room(const fr_ask *ask, fr_error *err) {
     const fr_api_request *r = &ask->request;
     const int room = fr_scheduler_room(ask->server->scheduler);
@@ -123,7 +123,7 @@ static fr_status make_choices(fr_ask *ask, fr_exchange *x, fr_error *err) {
     return FR_OK;
 }
 
-// False: there is no room for it, or will be none.
+// False: it does not fit the queue now, or never will.
 static bool submit(fr_ask *ask, fr_exchange *x) {
     static const char *const why[] = {
         [FR_QUEUE_FULL] = "too many requests wait already; try again",
@@ -233,8 +233,8 @@ static fr_status parse_to(fr_choice *c, size_t to, bool last, const fr_job_piece
     return st;
 }
 
-// Why a job that has ended has no answer. What came in time is one; what a server that ends has cut
-// off is none, so that a proxy may ask another.
+// The error of an ended job without an answer. Text that came before a timeout is an answer. Text
+// that an ending server has cut off is none, so that a proxy may retry at another server.
 static fr_status why_none(const fr_ask *ask, const fr_job_copy *t, fr_error *err) {
     if (t->end == FR_JOB_FAILED) {
         *err = t->error;

@@ -1,5 +1,5 @@
-// ask_parts.c — what answers say besides their text: how they ended, what they took, log
-// probabilities.
+// ask_parts.c — members of answers besides their text: the reason for their end, usage, timings,
+// log probabilities.
 #include "api/logprobs.h"
 #include "base/clock.h"
 #include "decode/counts.h"
@@ -51,8 +51,9 @@ static double writing_of(const fr_job_copy *t) {
     return (t->ended > 0 ? t->ended : fr_seconds()) - t->first_token;
 }
 
-// Seconds that plain decoding of the same tokens would take: as the measured cost of passes
-// predicts them, and by what these passes took beside their own prediction. 0: nothing is known.
+// Seconds that plain decoding of the same tokens would take. They are predicted from the measured
+// cost of passes, and corrected by the ratio of measured to predicted time of these passes. 0:
+// unknown.
 static double plain_seconds(const fr_stats *s) {
     const double took = fr_pass_seconds(s->seconds_by_rows);
     return s->predicted > 0 ? s->predicted_plain * took / s->predicted : 0;

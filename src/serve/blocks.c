@@ -22,7 +22,8 @@ static void enter(const sender *s, fr_block_kind kind, size_t begin) {
     s->words->open(s->ask, s->c, s->events);
 }
 
-// Up to `to`. What was sent is known to the calls for the block, so that its text ends there.
+// Sends the text up to `to`. *sent is set before `add`, which reads it as the end of the block's
+// text.
 static void send_text(const sender *s, fr_block_kind kind, const fr_buffer *text, size_t *sent,
                       size_t to) {
     const size_t from = *sent;

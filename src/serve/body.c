@@ -1,5 +1,5 @@
-// body.c — the body of a request, and the memory that it and what is made of it take: of this
-// exchange, and together with all others.
+// body.c — the body of a request, and the memory of the body and the data made from it: limits
+// for this exchange, and for all exchanges together.
 #include "base/clock.h"
 #include "base/heap.h"
 #include "serve/exchange.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { LARGE = 4 << 20 }; // a request that has held so much gives free pages back at its end
-// Seconds that room is waited for: by a body that comes, and by a thread that prepares bodies.
+// Seconds to wait for memory: for a body that arrives, and in a thread that prepares bodies.
 static const double COMING = 2, PREPARING = 0.5;
 
 static void end_sender(void *user) {
@@ -25,7 +25,7 @@ static bool claim(fr_exchange *x, size_t bytes, double seconds) {
     return taken;
 }
 
-// The capacity doubles, so what is held is what has come at most twice.
+// The capacity doubles, so at most twice the received bytes are held.
 static int keep(fr_exchange *x, const char *data, size_t n) {
     fr_error never;
     const size_t had = x->body.cap, room = x->body.n + n + 1;
@@ -65,7 +65,7 @@ void fr_body_end(fr_exchange *x) {
     x->was_large = false;
 }
 
-// ---------------------------------------------------------------- what a handler asks
+// ---------------------------------------------------------------- for handlers
 
 const fr_buffer *fr_exchange_body(const fr_exchange *x) {
     return &x->body;

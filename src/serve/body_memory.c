@@ -3,9 +3,9 @@
 #include "serve/wait.h"
 #include <assert.h>
 
-static const double SLOW = 100e3; // bytes a second; a body that comes slower makes room
+static const double SLOW = 100e3; // bytes a second; a slower body may be ended
 static const double TAKEN = 1e6;  // ... and an answer that is taken slower
-static const double LOOK = 0.1;   // seconds between two looks for slow ones
+static const double LOOK = 0.1;   // seconds between two checks for slow bodies
 
 enum { RESERVE = 8 }; // one part of so many is for small bodies alone
 
@@ -148,7 +148,7 @@ void fr_body_share_give(fr_body_share *s, size_t bytes) {
     pthread_mutex_unlock(&s->of->lock);
 }
 
-// ---------------------------------------------------------------- which one makes room
+// ---------------------------------------------------------------- which request is ended
 
 static bool is_slow(const fr_body_share *s, double now) {
     if (s->takes) return now > s->late;

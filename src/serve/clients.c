@@ -1,11 +1,12 @@
-// clients.c — a list by owner and name. A client without jobs is forgotten once what it had of late is.
+// clients.c — a list by owner and name. A client without jobs is removed when its recent count is
+// 0.
 #include "serve/clients.h"
 #include "base/alloc.h"
 #include <stdbool.h>
 #include <string.h>
 
-// Drops those of which there is nothing to know. What an owner has is at least what its clients have
-// together, so it does not go before them.
+// Removes clients without jobs and recent tokens. An owner's counts are at least the sums of its
+// clients', so it is not removed before them.
 static void forget_some(fr_clients *c) {
     for (fr_client **at = &c->first; *at;) {
         fr_client *client = *at;

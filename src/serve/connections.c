@@ -1,5 +1,5 @@
-// connections.c — a list for each phase, the longest in it first. Ending a connection is a shutdown
-// of its socket: the thread that serves it sees the end of the stream and removes it.
+// connections.c — a list for each phase, sorted by the time of entering it. Ending a connection
+// shuts its socket down: its thread reads the end of the stream and removes the connection.
 #define _GNU_SOURCE
 #include "serve/connections.h"
 #include "base/alloc.h"
@@ -10,14 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const double LOOK = 0.5;   // seconds between two looks for who is late
-static const double WHILE = 1;    // seconds of waiting that tell a silent one from a slow one
-static const double PATIENCE = 3; // seconds that a new one is held up where nobody makes room
+static const double LOOK = 0.5;   // seconds between two checks for late connections
+static const double WHILE = 1;    // seconds of waiting after which a connection counts as silent
+static const double PATIENCE = 3; // seconds that a new connection waits if none can be ended
 
 enum { FIRST = 1 << 20 }; // bytes of a request that may come slowly
 
 struct fr_connection {
-    fr_connection *before, *after; // of its phase; who was told to end is in no list
+    fr_connection *before, *after; // in the list of its phase; an ending connection is in no list
     fr_connection_phase phase;
     int fd;
     bool ends;
@@ -25,8 +25,8 @@ struct fr_connection {
     size_t received; // of the request, since its first line
 };
 
-// Every connection that was not told to end is in the list of its phase, `n` are in all lists
-// together, and within a list `since` never falls.
+// Every connection that is not ending is in the list of its phase. All lists together have `n`
+// entries. Within a list `since` never decreases.
 struct fr_connections {
     fr_connections_options options;
     pthread_mutex_t lock;
@@ -36,7 +36,7 @@ struct fr_connections {
     struct list {
         fr_connection *first, *last;
     } of[FR_CONNECTION_PHASES];
-    int n, n_ending; // told to end and not removed yet
+    int n, n_ending; // ending, and not removed yet
 };
 
 // ---------------------------------------------------------------- lists, locked
@@ -77,7 +77,7 @@ static void end(fr_connections *c, fr_connection *x) {
     shutdown(x->fd, SHUT_RDWR);
 }
 
-// ---------------------------------------------------------------- who makes room
+// ---------------------------------------------------------------- which connection is ended
 
 // What has come and was not read yet: the delay is ours.
 static bool has_said_more(const fr_connection *x) {
@@ -92,9 +92,10 @@ static fr_connection *first_silent(const fr_connections *c, fr_connection_phase 
     return x;
 }
 
-// Those that were waited for a while: first who never asked, then who has had an answer, then who
-// is in the middle of a request. Else the one waited for longest, so that one which has just come
-// outlives a flood. At last who does not take an answer.
+// Candidates are first the connections for which the server has waited a while. Of these, ones
+// without any request go first, then ones with an answer, then ones in the middle of a request.
+// Otherwise it is the one for which the server has waited longest, so that a new connection
+// outlives a flood. The last resort is a peer that does not take its answer.
 static fr_connection *least_wanted(const fr_connections *c) {
     static const fr_connection_phase order[] = {FR_CONNECTION_NEW, FR_CONNECTION_RESTS,
                                                 FR_CONNECTION_SENDS};
@@ -110,11 +111,11 @@ static fr_connection *least_wanted(const fr_connections *c) {
     return slow && now > slow->since + c->options.request_seconds ? slow : NULL;
 }
 
-// Where all wait for answers there is room as soon as one has its own. False: not in time.
+// If all wait for answers, a place is free as soon as one is answered. False: not in time.
 static bool make_room(fr_connections *c) {
     const double until = fr_seconds() + PATIENCE;
     while (c->n >= c->options.most && fr_seconds() < until) {
-        // What was said is read without a word here, so it is looked for again and again.
+        // libmicrohttpd reads bytes without notifying this file, so it is polled.
         const struct timespec soon = fr_wait_until(0.01);
         fr_connection *other = least_wanted(c);
         if (other)
@@ -125,7 +126,7 @@ static bool make_room(fr_connections *c) {
     return c->n < c->options.most;
 }
 
-// ---------------------------------------------------------------- who is late
+// ---------------------------------------------------------------- late connections
 
 static double allowed(const fr_connections *c, const fr_connection *x) {
     const fr_connections_options *o = &c->options;

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-// Whether a page of this machine asks, from whatever port.
+// Whether the origin is a page of this machine, from any port.
 static bool is_local(const char *origin) {
     static const char *const hosts[] = {"localhost", "127.0.0.1", "[::1]"};
     if (!strncmp(origin, "http://", 7))

@@ -28,7 +28,7 @@ void fr_counters_open(fr_counters *t) {
     t->rows.bound = t->pass_tokens.bound = ROWS;
 }
 
-// ---------------------------------------------------------------- what is counted
+// ---------------------------------------------------------------- counting
 
 static void count_drafts(fr_counters *t, const fr_stats *s) {
     t->drafts += (uint64_t)(s->passes - s->plain_passes);

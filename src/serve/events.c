@@ -1,4 +1,4 @@
-// events.c — a stream copies the results of each choice, and then builds events of what is new.
+// events.c — a stream copies the results of each choice, then builds events from the new part.
 #include "serve/events.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -74,7 +74,7 @@ static void add_events(fr_events *e, fr_buffer *out, json_t *list) {
     json_decref(list);
 }
 
-// ---------------------------------------------------------------- what is new of a choice
+// ---------------------------------------------------------------- new text of a choice
 
 // What its stream begins with, once. False: that was sent, or there is none.
 static bool begin(fr_events *e, int i, fr_buffer *out) {

@@ -1,5 +1,5 @@
-// exchange.c — what a handler asks of a request, and its reply. Streams are asked for pieces by the
-// connection's own thread.
+// exchange.c — a request's parts for its handler, and the reply. The connection's own thread
+// polls streams for their pieces.
 #define _GNU_SOURCE
 #include "serve/exchange.h"
 #include "base/alloc.h"
@@ -21,7 +21,7 @@ typedef struct stream {
     bool last;
 } stream;
 
-// ---------------------------------------------------------------- what a handler asks
+// ---------------------------------------------------------------- for handlers
 
 const char *fr_exchange_method(const fr_exchange *x) {
     return x->method;

@@ -1,5 +1,5 @@
-// forwarded.c — reads addresses and lists of networks. Every address has 16 bytes; those of IPv4
-// stand in them as IPv6 maps them.
+// forwarded.c — reads addresses and lists of networks. Every address has 16 bytes; IPv4 addresses
+// are mapped to IPv6.
 #include "serve/forwarded.h"
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -124,7 +124,7 @@ void fr_forwarded_client(char name[FR_CLIENT_NAME], const char *proxies, const c
     const bool has_address = read_plain(&client, peer);
     bool known = has_address;
     bool proxy = is_proxy(proxies, has_address ? &client : NULL);
-    // From the end: each proxy has added the address that asked it.
+    // From the end: each proxy has added the address of its peer.
     for (size_t end = header ? strlen(header) : 0; end && proxy;) {
         size_t begin = end;
         while (begin && header[begin - 1] != ',')

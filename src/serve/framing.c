@@ -1,8 +1,8 @@
-// framing.c — libmicrohttpd before 1.0 takes the first of several lengths, does not look at codings
-// that it does not know, and reads lines as C strings: what comes after a NUL is not there for it.
-// A proxy may read on. So the head is walked here too: libmicrohttpd has put NULs in the place of
-// colons and line ends and left all else where it came, so that each header must begin where the
-// one before it ended, and the last one end the head.
+// framing.c — libmicrohttpd before 1.0 uses the first of several lengths, ignores unknown
+// codings, and reads lines as C strings, so that it misses bytes after a NUL. A proxy may read
+// them. So the head is walked here too. libmicrohttpd has replaced colons and line ends by NULs and
+// left all other bytes in place. So each header must begin where the one before it ended, and the
+// last one must end the head.
 #include "serve/framing.h"
 #include <stdint.h>
 #include <string.h>

@@ -15,7 +15,7 @@ static void stream_answers(fr_ask *ask, fr_exchange *x, const fr_dialect *dialec
     fr_reply_error(x, 503, "unavailable_error", "no memory for the answer");
 }
 
-// Of choices that have ended. What the first that failed says.
+// The error of the first failed choice, when all have ended.
 static fr_status parse_all(fr_ask *ask, fr_error *err) {
     fr_status st = FR_OK;
     for (int i = 0; i < ask->n && !st; i++) {

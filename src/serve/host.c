@@ -47,7 +47,7 @@ static piece name_in(const char *authority) {
 
 // ---------------------------------------------------------------- names
 
-// Case and a dot at the end, which stands for the root, make no difference.
+// Case makes no difference, nor does a dot at the end, which means the root.
 static piece less_dot(piece name) {
     if (name.n > 1 && name.at[name.n - 1] == '.') name.n--;
     return name;

@@ -20,8 +20,8 @@ enum { STACK = 8 << 20 };
 #else
 enum { STACK = 1 << 20 };
 #endif
-// Versions that know more than one way to read a request take the strict one (framing.h looks at
-// what the others take).
+// Versions with several ways to read a request use the strict one. framing.h checks what other
+// versions accept.
 #if MHD_VERSION >= 0x01000000
 #define STRICT MHD_OPTION_STRICT_FOR_CLIENT, 1
 #else
@@ -31,8 +31,8 @@ enum { HEADERS = 32 << 10, READ_ON = 1 << 20 };
 // Bytes a second that a body comes with at least: up to a megabyte, and the rest of it.
 static const double BODY_RATE = 10e3, MORE_RATE = 100e3;
 
-// What is kept of a connection. libmicrohttpd does not tell that a request has ended whose line has
-// more arguments than fit into its memory: that one is freed with its connection.
+// The state of a connection. libmicrohttpd does not report the end of a request whose line has more
+// arguments than fit into its memory; such a request is freed with its connection.
 typedef struct caller {
     fr_connection *on;
     fr_exchange *asks; // since its first line; NULL: nothing
@@ -127,7 +127,7 @@ static void answer(fr_exchange *x) {
 
 // ---- the body
 
-// Keeps what a handler may ask for.
+// Stores values that a handler may read.
 static void gather(fr_exchange *x, const char *data, size_t n) {
     if (x->refused || !x->route || !strcmp(x->route->method, "GET")) return;
     x->refused = fr_body_gather(x, data, n);
@@ -139,8 +139,8 @@ static bool is_endless(const fr_exchange *x) {
     return x->come > 2 * x->http->options.body_bytes + READ_ON;
 }
 
-// Whether a body comes that is short enough to be read for nothing: a client that sends it whole
-// before it reads finds its answer, and the connection goes on.
+// Whether the body is short enough to be read though it is refused. Then a client that sends it
+// whole before reading gets its answer, and the connection continues.
 static bool is_soon_over(fr_exchange *x) {
     return !fr_exchange_header(x, "Transfer-Encoding") && length_of(x) <= READ_ON;
 }
@@ -227,14 +227,15 @@ static void take_target(fr_exchange *x, const char *target) {
     if (authority) {
         const size_t n = strcspn(authority, "/?");
         x->own_host = strndup(authority, n);
-        if (!x->own_host) x->framing.target_is_bad = true; // refused, not asked by another name
+        if (!x->own_host)
+            x->framing.target_is_bad = true; // refused, so that no other host name is used
         path = authority[n] == '/' ? authority + n : "/";
     }
     x->own_path = strndup(path, strcspn(path, "?"));
     if (x->own_path) x->path = x->own_path;
 }
 
-// The first that is known of a request: its path as it came.
+// Called first for a request, with its path as received.
 static void *begin_request(void *cls, const char *uri, struct MHD_Connection *connection) {
     fr_http *h = cls;
     caller *c = caller_of(connection);
@@ -290,8 +291,8 @@ static void notify_connection(void *cls, struct MHD_Connection *connection, void
 
 // ---------------------------------------------------------------- open and close
 
-// libmicrohttpd turns away what is beyond its own limit, so that one leaves room for connections
-// that were told to end and are not gone yet.
+// libmicrohttpd refuses connections beyond its own limit. So that limit includes connections that
+// are ending and not gone yet.
 static struct MHD_Daemon *start(fr_http *h, int listens) {
     const fr_http_options *o = &h->options;
     const unsigned most = (unsigned)o->connections;
@@ -343,8 +344,8 @@ static fr_status open_hosts(fr_http *h, fr_error *err) {
     return st || h->n ? st : fr_fail(err, FR_EARG, "host: expected an address, found none");
 }
 
-// How many connections the files that this process may open allow, of as many as are wanted: with
-// twice as many, those that were told to end are no obstacle to those that come.
+// How many of the wanted connections are possible with the files that this process may open. Twice
+// as many files are reserved, so that ending connections do not block new ones.
 static int connections_that_fit(int wanted) {
     enum { OTHERS = 64 };
     const rlim_t need = OTHERS + 2 * (rlim_t)wanted;

@@ -1,6 +1,6 @@
-// infill.c — /infill, llama.cpp's for editors: what stands between a prefix and a suffix. The parts
-// are joined by the model's own tokens for that, and go on as the prompt of a completion. What is
-// farthest from the gap is left out where the context has no room for all.
+// infill.c — /infill, llama.cpp's endpoint for editors: the text between a prefix and a suffix.
+// The parts are joined by the model's own tokens for this task, and become the prompt of a
+// completion. If the context is too small, the text farthest from the gap is left out.
 #include "serve/infill.h"
 #include "api/value.h"
 #include "engine/text.h"
@@ -70,8 +70,8 @@ static fr_status add_begin(const reader *r, const json_t *string, fr_ids *ids) {
 
 // ---- other files of the repository
 
-// What stands in front of a file's text: its name, or where the model has no token for that,
-// llama-server's line between pieces.
+// The beginning of a file's text: its name, or, if the model has no token for that, llama-server's
+// line between pieces.
 static fr_status add_heading(const reader *r, const json_t *file, fr_ids *ids) {
     const int32_t token = fr_text_describe(r->text)->fim_file;
     const json_t *name = json_object_get(file, "filename");
@@ -81,7 +81,7 @@ static fr_status add_heading(const reader *r, const json_t *file, fr_ids *ids) {
     return st ? st : add_line(r, "\n", ids);
 }
 
-// The first file that may fit: those after it leave it room.
+// The first file that may fit together with those after it.
 static size_t first_file(const reader *r, const json_t *files) {
     size_t i = json_array_size(files), tokens = 0;
     while (i && tokens < r->n_ctx) {
@@ -134,8 +134,8 @@ static size_t tail(size_t n, size_t most) {
     return n > cut ? n - cut : 0;
 }
 
-// With other files beside it the text around the gap has half of the room, three quarters of that
-// in front of it; what one part leaves the others take.
+// If there are other files, the text around the gap has half of the context: three quarters of it
+// for the prefix. Space that one part does not use goes to the others.
 static kept fit(const parts *p, size_t room) {
     const size_t files = p->files.n, prefix = p->prefix.n, suffix = p->suffix.n;
     if (files + prefix + suffix <= room) return (kept){files, prefix, suffix};
@@ -146,7 +146,8 @@ static kept fit(const parts *p, size_t room) {
     return k;
 }
 
-// Tokens that the answer may have, by any of the names; what is no number is refused later.
+// Tokens that the answer may have, by any of the field's names. A value that is no number is
+// refused later.
 static double most_of(const fr_server *s, const json_t *root) {
     static const char *const names[] = {"max_tokens", "max_completion_tokens", "n_predict"};
     double n = s->defaults.n_predict;

@@ -93,7 +93,7 @@ static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text,
                      const fr_buffer *pieces, fr_error *err) {
     if (!make_room(job, r))
         return fr_fail(err, FR_ENOMEM, "answer: no memory for %d tokens", r->n_tokens);
-    fr_status st = add_behind(&job->text, text, err); // which a piece never ends behind
+    fr_status st = add_behind(&job->text, text, err); // no piece ends after it
     if (!st) st = add_behind(&job->pieces, pieces, err);
     if (st) return st;
     for (int i = job->n_tokens; i < r->n_tokens; i++) {
@@ -124,7 +124,7 @@ fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *tex
 }
 
 void fr_job_add_rest(fr_job *job) {
-    fr_error unsaid; // what is there stays
+    fr_error unsaid; // the text so far is kept
     pthread_mutex_lock(&job->lock);
     if (!add_behind(&job->text, &job->rest, &unsaid))
         add_behind(&job->pieces, &job->rest_pieces, &unsaid);

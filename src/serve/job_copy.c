@@ -1,4 +1,4 @@
-// job_copy.c — room first, then all that is new: a copy that fails leaves what was there.
+// job_copy.c — allocates first, then copies all that is new, so that a failure changes nothing.
 #include "serve/job_copy.h"
 #include "base/alloc.h"
 #include "serve/wait.h"
@@ -17,7 +17,7 @@ static fr_status make_room(fr_job_copy *t, const fr_job *job, fr_error *err) {
     return fr_fail(err, FR_ENOMEM, "answer: no memory for %d tokens", job->n_tokens);
 }
 
-// There is room.
+// The memory is allocated.
 static void copy_text(fr_buffer *to, const fr_buffer *from) {
     fr_error never;
     if (from->n > to->n) fr_buffer_add(to, from->data + to->n, from->n - to->n, &never);
@@ -41,7 +41,7 @@ static void copy_rest(fr_job_copy *t, const fr_job *job) {
     t->n_first = job->n_first;
     t->stopped_by = job->stopped_by;
     t->context = job->context;
-    if (job->state == FR_JOB_ENDED) t->cut = job->cut; // which is said with its end
+    if (job->state == FR_JOB_ENDED) t->cut = job->cut; // reported with its end
     t->stats = job->stats;
     t->started = job->started;
     t->first_token = job->first_token;

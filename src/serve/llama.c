@@ -16,11 +16,11 @@ static json_t *bias_of(int32_t token, float bias) {
                      "token", token);
 }
 
-// Of a request's lists the documents of all choices repeat so much: a body may have megabytes, and
-// ask for a hundred answers.
+// How much of a request's lists the documents of all choices repeat. A body may have megabytes and
+// request a hundred answers.
 enum { REPEATED_BIASES = 4096, REPEATED_STOPS = 64 << 10 }; // biases; bytes of stop strings
 
-// What the request says, and the ends that must not come.
+// The bias of the request, and the bias against end tokens with ignore_eos.
 static json_t *biases_of(const fr_ask *ask) {
     const fr_text_info *t = fr_text_describe(ask->server->text);
     const size_t most = REPEATED_BIASES / (size_t)ask->n;
@@ -103,7 +103,7 @@ static bool is_truncated(const fr_ask *ask, const fr_job_copy *t) {
            (ask->request.n_predict < 0 || t->n_tokens < ask->request.n_predict);
 }
 
-// What is known once it has ended.
+// Members that are known at the end.
 static json_t *ended(const fr_ask *ask, int index, json_t *content, json_t *tokens) {
     const fr_choice *c = &ask->choice[index];
     const char *stop = fr_ask_stop_string(c);
@@ -130,7 +130,7 @@ static json_t *member_at(const json_t *doc, const char *path) {
     return (json_t *)(uintptr_t)at;
 }
 
-// Of a document the members that the request wants, where it says so. Steals it.
+// Reduces a document to the members that the request wants, if it lists any. Takes the document.
 static json_t *wanted_of(const fr_ask *ask, json_t *doc) {
     const json_t *fields = json_object_get(ask->request.root, "response_fields");
     if (!doc || !json_array_size(fields)) return doc;
@@ -182,8 +182,8 @@ static void add_event(const fr_ask *ask, const fr_part *p, int from, int to, jso
     json_array_append_new(events, doc);
 }
 
-// Whether the part's text is that of its tokens, each whole characters. A pass may give several
-// tokens; those who want probabilities expect one an event.
+// Whether the part's text can be split by tokens of whole characters. A pass may give several
+// tokens, but clients that want probabilities expect one token an event.
 static bool is_by_token(const fr_ask *ask, const fr_part *p) {
     const fr_job_copy *t = &ask->choice[p->index].copy;
     size_t at = 0, n;

@@ -11,7 +11,7 @@ static json_t *document(const fr_ask *ask, const char *object, json_t *choices) 
                      "b" FR_VERSION, "choices", choices);
 }
 
-// One of a stream's chunks: what it says of usage comes behind the last, if it was asked for.
+// One chunk of a stream. Usage, if wanted, is in a chunk of its own after the last.
 static json_t *chunk(const fr_ask *ask, const char *object, json_t *choice) {
     json_t *doc = document(ask, object, json_pack("[o]", choice));
     if (doc && ask->request.include_usage) json_object_set_new(doc, "usage", json_null());
@@ -56,7 +56,7 @@ static json_t *message_json(const fr_ask *ask, int choice) {
     return message;
 }
 
-// Puts what is known of drafts, where it was asked for, into a choice.
+// Adds the drafted pieces to a choice, if the request wants them.
 static void add_pieces(fr_choice *c, json_t *choice) {
     if (c->pieces && choice)
         json_object_set_new(choice, "pieces", c->pieces);
@@ -117,7 +117,7 @@ static void chat_begin(const fr_ask *ask, int index, json_t *events) {
     add_chunk(ask, index, json_pack("{s:s, s:n}", "role", "assistant", "content"), json_null(),
               NULL, events);
     fr_ask_add_seed(ask,
-                    fr_last_event(events)); // where the stream is cut, it can be asked for again
+                    fr_last_event(events)); // a cut stream can be requested again with it
 }
 
 static void chat_part(const fr_ask *ask, const fr_part *p, json_t *events) {

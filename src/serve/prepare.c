@@ -28,7 +28,7 @@ bool fr_prepare_end(const fr_server *s, fr_exchange *x, fr_prepare_fn *run, void
     return prepare(s, x, (fr_preparation){.run = run, .user = user, .ends = true});
 }
 
-// Parses the body, which is gone then. bytes, passing: of memory (fr_exchange_hold).
+// Parses the body and frees its text. bytes, passing: memory to hold (fr_exchange_hold).
 static json_t *read_body(fr_exchange *x, const fr_json_scan *found, size_t bytes, size_t passing,
                          const fr_watch *watch, fr_error *err) {
     const fr_buffer *body = fr_exchange_body(x);
@@ -52,8 +52,8 @@ json_t *fr_read_values(fr_exchange *x, const fr_watch *watch, fr_error *err) {
     return read_body(x, &found, IDS * body->n, found.memory, watch, err);
 }
 
-// A template has values of its own, but not more than it may; texts are joined, rendered with room
-// to grow, and become ids.
+// An estimate of a prompt's memory. A template has values of its own, up to its limit. Texts are
+// joined, rendered with spare capacity, and become ids.
 json_t *fr_read_body(fr_exchange *x, const fr_watch *watch, fr_error *err) {
     enum { COPIES = 8 };
     const fr_buffer *body = fr_exchange_body(x);

@@ -1,5 +1,5 @@
-// preparer.c — a queue in the order of bytes, and two threads that take its first. Each preparation
-// is a ticket on the stack of the thread that waits for it.
+// preparer.c — a queue in the order of bytes, and two threads that take its first. Each
+// preparation is a ticket on the stack of the thread that waits for it.
 #define _GNU_SOURCE
 #include "serve/preparer.h"
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { THREADS = 2, NICE = 10 };
-static const double LOOK = 0.05; // seconds between two looks whether it is wanted
+static const double LOOK = 0.05; // seconds between two checks whether it is wanted
 
 // A chat template may need a MiB of it (jinja.h); frames that are looked after by a sanitizer are
 // several times as large.
@@ -29,7 +29,7 @@ typedef struct ticket {
     struct ticket *next; // after it in the queue
     pthread_cond_t news; // it has ended
     double until, looked;
-    reason stopped; // of the thread that runs it; while it waits of the one that asks
+    reason stopped; // set by the thread that runs it, or before that by the caller
     bool begun, ended;
     fr_status status;
     fr_error *err;

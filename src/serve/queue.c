@@ -1,12 +1,12 @@
-// queue.c — jobs come, where there is room or another client has more than its share of it, and go.
+// queue.c — jobs arrive, if the queue has space or a client has more than its share, and leave.
 #include "base/clock.h"
 #include "serve/schedule.h"
 #include <assert.h>
 
 enum {
-    HEAD_START = 128, // steps that a new one counts as having waited: most are short
-    RESERVE = 8,      // of the queue, a part besides for clients that have nothing in it
-    NAMED_SHARE = 4,  // of the queue, a part, for a client's jobs that ask for a certain context
+    HEAD_START = 128, // steps that a new job counts as having waited: most are short
+    RESERVE = 8,      // additional part of the queue for clients that have nothing in it
+    NAMED_SHARE = 4,  // part of the queue for a client's jobs that name a context
     LARGE_SHARE = 2   // ... beyond which one request gives way to others of its client
 };
 
@@ -38,10 +38,11 @@ static void refuse(fr_scheduler *s, fr_bundle *b) {
     fr_client_count(b->client, 0, -b->n_jobs);
 }
 
-// Whether `need` places are had if the client gives up whole requests, the newest first, as long as
-// it, or its owner, has more than `others`: `waits`, before that. Then it does.
+// Frees `need` places of the client by refusing whole requests, the newest first, as long as the
+// client (or its owner) has more waiting jobs than `others`. It has `waits` at the beginning.
+// False: that does not suffice, and nothing was refused.
 static bool give_up(fr_scheduler *s, fr_client *client, int need, int waits, int others) {
-    for (int pass = 0; pass < 2; pass++) { // looks, then does it
+    for (int pass = 0; pass < 2; pass++) { // checks, then does it
         uint64_t limit = UINT64_MAX;
         int freed = 0, left = waits;
         for (const fr_bundle *done = NULL; freed < need;) {
@@ -58,8 +59,8 @@ static bool give_up(fr_scheduler *s, fr_client *client, int need, int waits, int
     return true;
 }
 
-// Whether another one makes room for n more of the client: of the owner that has most in the queue
-// the client that has most, or such a one of its own owner.
+// Whether another client gives up places for n jobs of this client. That is the client with most
+// jobs in the queue, of the owner with most, or of this client's own owner.
 static bool push_out(fr_scheduler *s, const fr_client *client, int need, int n) {
     const fr_client *owner = fr_clients_longest(&s->clients, NULL);
     fr_client *longest = fr_clients_longest(&s->clients, owner);
@@ -80,9 +81,9 @@ static fr_bundle *large_one(const fr_scheduler *s, const fr_client *client) {
     return NULL;
 }
 
-// Whether there is room for n more of the client, or is now. A client that fills the queue keeps it as
-// long as the reserve lasts; then other clients push it out. So does a client to a large request of its
-// own.
+// Whether the queue has space for n more jobs of the client, if necessary after displacing others.
+// A client that fills the queue keeps it as long as the reserve lasts; then other clients displace
+// its requests. A client displaces a large request of its own in the same way.
 static bool make_room(fr_scheduler *s, fr_client *client, int n) {
     const int need = s->n_jobs + n - fr_scheduler_room(s), waits = fr_client_waits(client);
     const int reserve = s->n_queue / RESERVE;
@@ -180,7 +181,7 @@ static void unlink_job(fr_scheduler *s, fr_job *job) {
     s->n_at[job->at]--;
 }
 
-// With the lock held. From here on the job may be gone.
+// Call it with the lock held. After it the job may be freed.
 static void end(fr_scheduler *s, fr_job *job, fr_job_end end, const fr_stats *stats,
                 const fr_error *error) {
     fr_bundle *b = job->bundle;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Takes the bytes of a value from the room; false: it has not so many.
+// Subtracts the bytes of a value from the limit; false: the rest is too small.
 static bool takes(const json_t *value, size_t *room) {
     char *text = fr_json_fits(value, *room) ? fr_json_compact(value) : NULL;
     if (text) *room -= strlen(text);

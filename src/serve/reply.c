@@ -77,7 +77,7 @@ static kind kind_of(const fr_error *err) {
     return (kind){500, "server_error"};
 }
 
-// In Anthropic's words, by which clients know that a conversation has to become shorter.
+// In Anthropic's words, from which clients recognise that a conversation must become shorter.
 static void reply_anthropics_too_long(fr_exchange *x, size_t n_prompt, bool at_least, int n_ctx) {
     const int most = n_prompt > (size_t)n_ctx ? n_ctx : n_ctx - 1; // an answer needs one
     char text[160];
@@ -120,8 +120,8 @@ json_t *fr_error_json(const fr_exchange *x, const fr_error *err) {
     return error_json(x, k.status, k.type, err->text);
 }
 
-// Writes a line, which is shorter than PIPE_BUF, unless that would wait: a reader that has stopped
-// loses lines and stops nobody. A pipe that poll finds writable takes PIPE_BUF bytes at once.
+// Writes a line, which is shorter than PIPE_BUF, unless that would block. A reader that has stopped
+// loses lines but blocks no thread. A pipe that poll finds writable takes PIPE_BUF bytes at once.
 static void write_line(const char *line, size_t n) {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
     flockfile(stderr); // one at a time
@@ -134,8 +134,8 @@ typedef struct shown { // what a line has of what a client sent
     char method[32], path[500];
 } shown;
 
-// The beginning. What is no visible letter of ASCII is written as in a URL: a terminal may read the
-// log, and a blank would begin another field.
+// The beginning of a text. Bytes that are no visible ASCII characters are written as in a URL,
+// because a terminal may show the log, and a blank would begin another field.
 static void show(char *to, size_t room, const char *text) {
     size_t n = 0;
     for (; *text && n + 3 < room; text++)

@@ -75,7 +75,7 @@ static bool is_complete(const fr_choice *c) {
     return c->copy.end == FR_JOB_STOP;
 }
 
-// Of the message at hand: where another block stands behind it, it is whole.
+// The status of the current message: it is complete if another block follows.
 static const char *status_of(const fr_choice *c) {
     const bool cut = c->copy.state == FR_JOB_ENDED && !is_complete(c);
     return cut && fr_blocks_are_sent(c) ? "incomplete" : "completed";
@@ -134,7 +134,7 @@ static json_t *block_part(const fr_choice *c, json_t *text) {
     return c->block == FR_BLOCK_THINKING ? thinking_part(text) : text_part(text);
 }
 
-// The block at hand as an item, with its text or without.
+// The current block as an item, with its text or without.
 static json_t *block_item(const fr_ask *ask, const fr_choice *c, bool filled) {
     if (c->block == FR_BLOCK_CALL) return call_item(ask, c, c->n_block, c->call, filled);
     json_t *content = json_array();

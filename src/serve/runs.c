@@ -63,7 +63,8 @@ static bool take_text(void *user, const fr_piece *piece) {
 
 // ---------------------------------------------------------------- begin
 
-// A job that begins again reads what it has written, and takes over what is still known of it.
+// A job that begins again reads its own text again, and reuses the part that some context still
+// has.
 static fr_status take_slot(fr_scheduler *s, fr_slot **slot, const fr_job *job, fr_error *err) {
     const fr_request *q = job->request;
     const int n = q->n_prompt + job->n_tokens;
@@ -129,7 +130,7 @@ static fr_status begin_session(fr_run *r, fr_error *err) {
     return st;
 }
 
-// It has begun: which context it runs in, and what that knows of the prompt.
+// Publishes that it has begun: its context, and the reused tokens of its prompt.
 static void tell_place(fr_scheduler *s, const fr_run *r) {
     const int at = index_of(s, r);
     fr_job *job = r->job;
@@ -166,7 +167,7 @@ static bool begin(fr_scheduler *s, fr_job *job) {
         st = begin_session(r, &err);
     }
     if (!st) {
-        // What is read again is about a row in each step.
+        // The limit makes it about one row a step that is read again.
         if (job->at == FR_JOB_ASIDE)
             s->again_from = s->n_steps + job->request->n_prompt + job->n_tokens;
         fr_queue_move(s, job, FR_JOB_PLACED);

@@ -1,5 +1,5 @@
-// slots.c — looks for the context that agrees longest with a prompt, among idle ones first; opens
-// one or takes the oldest where nothing agrees, and has it take over what another one knows.
+// slots.c — finds the context with the longest common prefix, among idle ones first. If no
+// context agrees, opens one or takes the oldest, and copies what another context has read.
 #include "serve/slots.h"
 #include "base/clock.h"
 #include "decode/group.h"
@@ -93,7 +93,7 @@ bool fr_slots_have_room(const fr_slots *s) {
     return s->n < s->options.most;
 }
 
-typedef enum which { ANY, SPENT } which; // SPENT: those whose text nobody wants
+typedef enum which { ANY, SPENT } which; // SPENT: contexts whose text is not reused
 
 // The idle one that was not used for longest; drafter -1: of any.
 static fr_slot *oldest(fr_slots *s, int drafter, which of) {
@@ -116,8 +116,8 @@ static fr_slot *place(fr_slots *s) {
     return s->n < s->options.most ? &s->slot[s->n++] : NULL;
 }
 
-// A context whose text nobody needs, or one more; or the oldest idle one, opened again where it has
-// another drafter. NULL: all are busy.
+// A context whose text is not reused, or a further one, or the oldest idle one. It is opened again
+// if it has another drafter. NULL: all are busy.
 static fr_status fresh(fr_slot **out, fr_slots *s, int drafter, fr_error *err) {
     fr_slot *slot;
     if ((*out = oldest(s, drafter, SPENT))) return FR_OK;
@@ -145,8 +145,8 @@ static void occupy(fr_slot *slot, const char *owner, bool kept, int n_prompt) {
     slot->used = fr_seconds();
 }
 
-// It loses little, or agrees on much and loses only what nobody asks for: text that is not kept, or
-// an answer that is asked for again or continued without its thinking.
+// Whether little is lost, or much agrees and the lost text is not needed: it is not kept, or it is
+// an answer that is generated again or continued without its thinking.
 static bool is_worth_it(const found *f) {
     int known = 0;
     if (f->same < 1) return false;
@@ -155,7 +155,7 @@ static bool is_worth_it(const found *f) {
     return f->same >= FEW && (!f->slot->kept || f->same + FEW > f->slot->n_prompt);
 }
 
-// A context for the prompt, with what is known of it elsewhere.
+// A context for the prompt, with the part of it copied that other contexts have read.
 static fr_status take_any(fr_slot **out, fr_slots *s, const int32_t *prompt, int n, int drafter,
                           const char *owner, fr_error *err) {
     const found idle = longest(s, prompt, n, owner, false, drafter);
@@ -165,14 +165,14 @@ static fr_status take_any(fr_slot **out, fr_slots *s, const int32_t *prompt, int
     if (is_worth_it(&idle) && idle.same + FEW >= any.same) return FR_OK;
     const fr_status st = fresh(out, s, drafter, err);
     if (st || !*out) return st;
-    // What was closed to make room for this one may be what agreed.
+    // The context that was closed for this one may be the one that agreed.
     for (int i = 0; i < s->n; i++)
         if (any.same >= FEW && s->slot[i].session == from && &s->slot[i] != *out)
             return fr_session_adopt((*out)->session, from, err);
     return is_owners(*out, owner) ? FR_OK : fr_session_forget((*out)->session, err);
 }
 
-// Whether a context that is asked for is open, and with this drafter; else any other will do.
+// Whether the named context is open, with this drafter. Otherwise any context may be used.
 static bool is_there(const fr_slots *s, int drafter, int wanted) {
     return wanted >= 0 && wanted < s->n && s->slot[wanted].session &&
            s->slot[wanted].drafter == drafter;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// *out stays as it is where nothing is said.
+// *out is unchanged if the field is absent.
 static fr_status flag(const json_t *root, const char *name, bool *out, fr_error *err) {
     const json_t *value = fr_api_member(root, name);
     if (!value) return FR_OK;
@@ -19,7 +19,7 @@ static fr_status flag(const json_t *root, const char *name, bool *out, fr_error 
 // ---- answers that may be long: counted, then written in one piece
 
 typedef struct sink {
-    char *to; // NULL: what is put is counted
+    char *to; // NULL: bytes are counted, not stored
     size_t n;
 } sink;
 
@@ -71,7 +71,7 @@ static bool is_utf8(const char *bytes, size_t n) {
     return true;
 }
 
-// A string, or the bytes of what is no UTF-8 by itself.
+// A string, or a list of bytes if they are no UTF-8 by themselves.
 static void put_piece(sink *s, const fr_text *text, int32_t id) {
     size_t n = 0;
     const char *bytes = fr_text_token(text, id, &n);

@@ -1,19 +1,20 @@
-// turns.c — which jobs have a place, and whose prompts are read first. scheduler.h says by what rule.
+// turns.c — which jobs have a place, and which prompts are read first. scheduler.h has the rules.
 #include "engine/engine.h"
 #include "serve/schedule.h"
 
 enum {
-    TURN = 32,      // passes that a job has before another one of an equal claim gets its place
-    SHORT_TURN = 4, // ... one that never had a place
-    LONG = 128,     // ... in all, if another one of its client names its context
-    READ_SOON = 32, // tokens of its text for each of which it has one more, if that is read again
+    TURN = 32,         // passes of a job before another one with an equal claim gets its place
+    SHORT_TURN = 4,    // ... before one that never had a place
+    LONG = 128,        // ... in all, before another one of its client that names its context
+    READ_SOON = 32,    // for each of so many tokens it has one more pass, if its text is read again
     WORTH_WAITING = 16 // tokens
 };
 
-// ---------------------------------------------------------------- who is next
+// ---------------------------------------------------------------- the next job
 
-// By the owner with fewest places, then the one that had none for longest; the same among the clients
-// of an owner and the requests of a client; then as they came, or lost their places.
+// Order by the owner with fewest places, then by the one that has had none for longest. The same
+// among the clients of an owner and the requests of a client, then in the order of arriving or of
+// losing a place.
 static bool is_before(const fr_job *a, const fr_job *b) {
     const fr_share *p = &a->bundle->share, *q = &b->bundle->share;
     fr_shares_part(&p, &q);
@@ -23,7 +24,7 @@ static bool is_before(const fr_job *a, const fr_job *b) {
     return a->number < b->number;
 }
 
-// Whether the one that it waits for still reads what both begin with. If not, it waits no more.
+// Whether the job that it waits for still reads their common beginning. If not, stops the waiting.
 static bool is_still_read(const fr_scheduler *s, fr_job *job) {
     for (int i = 0; i < FR_SLOTS_MOST && job->reader; i++) {
         const fr_run *r = &s->run[i];
@@ -34,7 +35,7 @@ static bool is_still_read(const fr_scheduler *s, fr_job *job) {
     return false;
 }
 
-// The next one to be given a place in this round; NULL: none.
+// The next job to get a place in this round; NULL: none.
 static fr_job *next_job(fr_scheduler *s) {
     fr_job *next = NULL;
     pthread_mutex_lock(&s->lock);
@@ -47,7 +48,7 @@ static fr_job *next_job(fr_scheduler *s) {
     return next;
 }
 
-// ---------------------------------------------------------------- what is read anyway
+// ---------------------------------------------------------------- shared prompts
 
 static int in_common(const fr_request *a, const fr_request *b) {
     int same = 0;
@@ -56,8 +57,8 @@ static int in_common(const fr_request *a, const fr_request *b) {
     return same == b->n_prompt ? same - 1 : same; // the last token is read with the first answer
 }
 
-// Whether another job is reading what this one's prompt begins with, beyond what any context has:
-// then it is cheaper to wait, once, and take that over than to read it twice.
+// Whether another job is reading a beginning of this job's prompt that is longer than the one in
+// any context. Then it is cheaper to wait, once, and copy it than to read it twice.
 static bool finds_reader(fr_scheduler *s, fr_job *job) {
     if (job->forget || job->waited || job->begun) return false;
     const fr_request *q = job->request;
@@ -78,22 +79,22 @@ static bool finds_reader(fr_scheduler *s, fr_job *job) {
     return job->waited = job->reader != 0;
 }
 
-// ---------------------------------------------------------------- who gives way
+// ---------------------------------------------------------------- which job gives way
 
 static bool needs_context(const fr_scheduler *s, const fr_job *job) {
     return !fr_has_context(job) && !fr_slots_have_room(&s->slots);
 }
 
-// Whether its context may be lost: it has been of use for as long as reading it again may take.
+// Whether it may lose its context: it has used it for as long as reading it again may take.
 static bool can_be_spared(const fr_run *r) {
     const fr_job *job = r->job;
     const int n = job->request->n_prompt + job->n_tokens;
     return job->n_tokens && r->known + 1 >= n && job->turn >= SHORT_TURN + n / READ_SOON;
 }
 
-// Whether a job that never had a place takes over that of another. Among those of a client short ones
-// are not disturbed, so that many come to their ends one after the other, and contexts are not taken
-// faster than what that takes from them is read again.
+// Whether a job that never had a place takes the place of another. Within a client short jobs are
+// not interrupted, so that many of them end one after the other. Contexts are not taken faster than
+// their texts are read again.
 static bool comes_in(const fr_scheduler *s, const fr_run *at_work, const fr_job *job, bool one) {
     if (at_work->job->turn < SHORT_TURN) return false;
     if (one && at_work->job->passes < TURN) return false;
@@ -102,9 +103,9 @@ static bool comes_in(const fr_scheduler *s, const fr_run *at_work, const fr_job 
     return !one || !needs_context(s, job) || s->n_steps >= s->new_from;
 }
 
-// Whether the job at work has had its turn, as another one of an equal claim sees it. Who had turns
-// before waits for those who have no token yet. Within a client each turn is as long as all before:
-// of many long answers not all come to their ends at the same time.
+// Whether the running job has had its turn, for another job with an equal claim. A job that had
+// turns before waits for a job without a token. Within a client each turn is as long as all before
+// together, so that many long answers do not all end at the same time.
 static bool had_its_turn(const fr_scheduler *s, const fr_run *at_work, const fr_job *job,
                          bool one) {
     const bool loses = needs_context(s, job) && !s->n_at[FR_JOB_PAUSED]; // its context
@@ -124,8 +125,8 @@ static bool gives_way(const fr_scheduler *s, const fr_run *r, const fr_job *job)
     return p->n_runs > q->n_runs + 1 || had_its_turn(s, r, job, one);
 }
 
-// Whether its place is given away rather than the other one's: the one of the owner with most places,
-// of its client with most, of that one's request with most.
+// Above 0 if r gives its place up rather than `other`: its owner has more places, or its client, or
+// its request.
 static int has_more(const fr_run *r, const fr_run *other) {
     const fr_bundle *a = r->job->bundle, *b = other->job->bundle;
     const int owners = a->client->owner->share.n_runs - b->client->owner->share.n_runs,
@@ -134,8 +135,9 @@ static int has_more(const fr_run *r, const fr_run *other) {
     return clients ? clients : a->share.n_runs - b->share.n_runs;
 }
 
-// Of those that give way, one that has more than others; there the one that has the least to read
-// again, if its context is needed, else that had most passes.
+// Of the runs that give way, one with most places (has_more). Of equal ones, the one with the
+// shortest text if its context is needed, because that text is read again; else the one with most
+// passes.
 static fr_run *gives_place(fr_scheduler *s, const fr_job *job) {
     const bool short_of = needs_context(s, job);
     fr_run *best = NULL;
@@ -152,21 +154,20 @@ static fr_run *gives_place(fr_scheduler *s, const fr_job *job) {
     return best;
 }
 
-// The run in the context that the job asks for; NULL: that is free, or it asks for none.
+// The run in the context that the job names; NULL: that context is free, or the job names none.
 static fr_run *in_named(fr_scheduler *s, const fr_job *job) {
     if (fr_has_context(job) || !fr_slots_is_taken(&s->slots, job->drafter, job->slot)) return NULL;
     return &s->run[job->slot];
 }
 
-// Whether it leaves the place to one that need not read again what it has written. Not where its client
-// has no place at all.
+// Whether it leaves the place to a job that need not read its text again. Not if its client has no
+// place at all.
 static bool stays_aside(const fr_scheduler *s, const fr_job *job) {
     return job->at == FR_JOB_ASIDE && s->n_steps < s->again_from && s->n_at[FR_JOB_PAUSED] &&
            job->bundle->client->share.n_runs;
 }
 
-// Makes a place free, where one is not or the context that the job asks for is not. False: the job
-// waits on.
+// Frees a place, if none is free, and the context that the job names. False: the job waits on.
 static bool clear(fr_scheduler *s, const fr_job *job) {
     fr_run *named = in_named(s, job), *gives = NULL;
     if (stays_aside(s, job) || (named && !fr_run_can_be_set_aside(named))) return false;
@@ -192,9 +193,9 @@ void fr_turns_deal(fr_scheduler *s) {
     }
 }
 
-// ---------------------------------------------------------------- whose prompt is read first
+// ---------------------------------------------------------------- the order of reading
 
-typedef struct served { // tokens, of late
+typedef struct served { // recent tokens
     int owner, client;
 } served;
 
@@ -206,7 +207,7 @@ static bool is_less(served a, served b) {
     return a.owner != b.owner ? a.owner < b.owner : a.client < b.client;
 }
 
-// What the run's client had, or the one of a job that waits for what it reads.
+// The recent tokens of the run's client, or of the client of a job that waits for its prompt.
 static served had_least(const fr_scheduler *s, const fr_run *r) {
     served least = had(r->job->bundle->client);
     for (const fr_job *job = s->first; job; job = job->next)

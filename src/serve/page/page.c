@@ -1,5 +1,6 @@
-// page.c — GET / and what it loads. The browser is told that nothing else may run, load or frame
-// the page; it keeps the files and asks each time whether they are still these.
+// page.c — GET / and the files that it loads. A policy header forbids that anything else runs,
+// loads or frames the page. The browser caches the files and checks each time whether they have
+// changed.
 #include "serve/page/page.h"
 #include "serve/server.h"
 #include <string.h>

@@ -1,5 +1,5 @@
-// answer.c — the held text is read from its beginning, up to the next mark that its stage knows; it
-// belongs where the stage says, and after the mark another stage begins.
+// answer.c — held text is read from its beginning to the next mark of the current stage. The
+// stage determines where the text goes, and the mark begins another stage.
 #include "api/answer.h"
 #include "api/answer_parts.h"
 #include "api/marks.h"
@@ -15,7 +15,7 @@ const char *const fr_api_marks[] = {THINK,      END_THINK, MARK_CHANNEL,    MARK
 const char *const fr_api_call_marks[] = {CALL,      MARK_END_CALL, MISTRAL, MARK_CALL_ID,
                                          MARK_ARGS, MARK_PYTHON,   NULL};
 
-// Calls whose marks may stand anywhere in the content.
+// Calls whose marks may be anywhere in the content.
 static const struct {
     fr_api_form form;
     const char *mark;
@@ -63,7 +63,7 @@ fr_status fr_answer_move(fr_api_answer *a, fr_buffer *to, size_t n, fr_error *er
     return st;
 }
 
-// Where there is no room for one more it goes on with the last.
+// Without space for a further range, continues the last one.
 void fr_answer_think(fr_api_answer *a) {
     if (a->n_thoughts < FR_API_THOUGHTS) a->thought[a->n_thoughts++].from = a->read;
     a->thought[a->n_thoughts - 1].to = SIZE_MAX;
@@ -76,14 +76,13 @@ void fr_answer_thought(fr_api_answer *a) {
 
 // ---------------------------------------------------------------- stages
 
-// Each reads some of what is held. True: there is more to read of it now.
+// Each reads some of the held bytes. True: more of them can be read now.
 
 static bool is_looked_for(const fr_api_answer *a, int i) {
     return a->tools && !(a->json_calls && CALLS[i].form == FR_API_MARKED);
 }
 
-// Whether a call stands at the beginning of the text, or may yet. *form: its form; *mark: the bytes of its
-// mark.
+// Whether the text begins with a call, or may do so. *form: its form; *mark: the bytes of its mark.
 static fr_begins call_at(const fr_api_answer *a, const char *text, size_t n, fr_api_form *form,
                          size_t *mark) {
     fr_begins found = FR_BEGINS_NOT;
@@ -152,8 +151,8 @@ static bool think(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     return true;
 }
 
-// Where the first call's mark stands, number *which of CALLS, or (-1) where one may begin at the end of
-// the text; n: nowhere.
+// The offset of the first call's mark, which is CALLS[*which]; *which -1: of a beginning of a mark
+// at the end of the text. n: there is none.
 static size_t first_mark(const fr_api_answer *a, const char *text, size_t n, int *which) {
     *which = -1;
     for (size_t at = 0; at < n && a->tools; at++) {

@@ -86,7 +86,7 @@ static fr_status read_thinking(json_t *root, const json_t *body, fr_error *err) 
                                err);
 }
 
-// Templates know the effort by another name.
+// Templates have another name for the effort.
 static fr_status read_effort(json_t *root, const json_t *body, fr_error *err) {
     const json_t *effort = fr_api_member(fr_api_member(body, "output_config"), "effort");
     if (!effort || fr_api_member(body, "reasoning_effort")) return FR_OK;

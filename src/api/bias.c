@@ -1,5 +1,5 @@
-// bias.c — logit_bias: OpenAI's object of ids, llama.cpp's list of pairs. A text in the place of an
-// id means all its tokens; false in the place of a bias means never.
+// bias.c — logit_bias: OpenAI's object of ids, llama.cpp's list of pairs. A text in the place of
+// an id means all its tokens; false in the place of a bias means never.
 #include "api/fields.h"
 #include "api/value.h"
 #include "base/buffer.h"
@@ -12,7 +12,7 @@ typedef struct reader {
     fr_api_request *r;
     const fr_api_model *model;
     fr_error *err;
-    char path[96]; // of the entry at hand
+    char path[96]; // of the current entry
 } reader;
 
 static fr_status push(const reader *b, int32_t token, float bias) {
@@ -102,7 +102,7 @@ static fr_status read_biases(reader *b, const json_t *value) {
     return fr_api_wrong(b->err, value, "an object or a list of pairs", "logit_bias");
 }
 
-// As the engine does, but before anybody waits in a queue or reads a stream's beginning.
+// The engine does this too, but here the error comes before queueing and before a stream begins.
 static fr_status check_some_left(const reader *b) {
     const fr_sampling s = {.repeat_penalty = 1, .bias = b->r->bias, .n_bias = (int)b->r->n_bias};
     fr_error why;

@@ -1,5 +1,5 @@
-// blocks.c — Anthropic's messages as those of a chat. A message of blocks becomes one of text parts,
-// thinking and calls. Results of tools in it become messages of their own, in front of it.
+// blocks.c — Anthropic's messages as those of a chat. A message of blocks becomes one of text
+// parts, thinking and calls. Results of tools in it become messages of their own, in front of it.
 #include "api/translate.h"
 #include "api/value.h"
 #include <string.h>
@@ -7,22 +7,23 @@
 typedef struct reader {
     const json_t *given;
     json_t *messages;
-    const json_t *role; // of the message at hand
+    const json_t *role; // of the current message
     json_t *at;         // the message that it becomes, which is not in the list yet; owned
     const fr_watch *watch;
     fr_error *err;
-    size_t message, block; // numbers of those at hand
+    size_t message, block; // numbers of the current ones
     size_t last_text;      // number of the message's last block of text; 0: the first one, or none
 } reader;
 
-// ---------------------------------------------------------------- the message at hand
+// ---------------------------------------------------------------- the current message
 
 static fr_status begin(reader *r) {
     r->at = json_pack("{s:O}", "role", r->role);
     return r->at ? FR_OK : fr_fail(r->err, FR_ENOMEM, "no memory for the messages");
 }
 
-// Adds the message at hand to the list if it says anything, or `alone`: nothing else stands for it.
+// Adds the current message to the list if it has content, or if nothing else represents it
+// (`alone`).
 static fr_status finish(reader *r, bool alone) {
     fr_status st = FR_OK;
     const bool says = json_object_size(r->at) > 1;
@@ -36,7 +37,7 @@ static fr_status finish(reader *r, bool alone) {
     return st;
 }
 
-// A member of the block at hand that has to be a string. NULL: FR_EARG, in r->err.
+// A member of the current block that has to be a string. NULL: FR_EARG, in r->err.
 static const json_t *text_member(const reader *r, const json_t *block, const char *name) {
     const json_t *value = fr_api_member(block, name);
     if (fr_json_is_text(value)) return value;
@@ -127,7 +128,7 @@ static fr_status text_of(const reader *r, const json_t *block, json_t **out) {
 
 // ---------------------------------------------------------------- results
 
-// Whether a text or another message follows the result at hand.
+// Whether a text or another message follows the current result.
 static bool is_followed(const reader *r) {
     return r->message + 1 < json_array_size(r->given) || r->block < r->last_text;
 }
@@ -175,8 +176,8 @@ static fr_status add_result(const reader *r, const json_t *block) {
     return st ? st : add_given(r, fr_api_member(block, "content"), result);
 }
 
-// The result of a tool that Anthropic ran. It stands in the assistant's own message, after its call, and
-// has a form of its own, which becomes JSON.
+// The result of a tool that Anthropic ran. It is in the assistant's own message, after its call.
+// Its form differs, and becomes JSON.
 static fr_status add_own_result(reader *r, const json_t *block) {
     const json_t *id = text_member(r, block, "tool_use_id"),
                  *content = fr_api_member(block, "content");

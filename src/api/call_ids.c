@@ -108,7 +108,7 @@ static json_t *mapped(const ids *m, json_t *id) {
     return made;
 }
 
-// A new reference to the id of what is at a place; `own` may be missing. NULL: FR_ENOMEM, in m->err.
+// A new reference to the id for a place; `own` may be missing. NULL: FR_ENOMEM, in m->err.
 static json_t *id_for(const ids *m, json_t *own, size_t message, size_t call) {
     if (fr_json_is_text(own) && json_string_length(own)) return mapped(m, own);
     return of_place(m, message, call);

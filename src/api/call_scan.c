@@ -1,9 +1,10 @@
-// call_scan.c — a state machine: a state ("place") for each part of the forms of calls (answer.h).
+// call_scan.c — a state machine: a state ("place") for each part of the forms of calls
+// (answer.h).
 //
-// A text that turns out to be no call is read again from the next mark within it. No byte is read more
-// than three times so. A reading goes on over a mark only where that stands in a string, in "..." or in
-// '...'. The new reading, which begins at the mark, is in neither. Each quote changes the state of all
-// readings, so that two of them never come to be in the same kind of string.
+// A text that turns out to be no call is read again from the next mark in it. No byte is read more
+// than three times. A reading passes a mark only inside a string, "..." or '...'. A new reading,
+// which begins at the mark, is inside neither. Each quote changes the state of all readings, so two
+// of them are never inside the same kind of string.
 #include "api/call_scan.h"
 #include "api/answer_parts.h"
 #include "api/marks.h"

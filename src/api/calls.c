@@ -7,7 +7,8 @@
 
 // ---------------------------------------------------------------- keeping
 
-// Takes both, of which NULL is a failure. True: the call is kept, or is left out as one call is wanted.
+// Takes both, of which NULL is a failure. True: the call is kept, or is left out as one call is
+// wanted.
 static bool keep(fr_api_answer *a, char *name, char *arguments) {
     const bool left_out = name && arguments && a->one_call && a->n_calls;
     if (name && arguments && !left_out && a->n_calls < FR_API_CALLS) {
@@ -45,8 +46,8 @@ static json_t *empty_object(fr_api_answer *a) {
     return object;
 }
 
-// The arguments as an object: itself, or the one in a string; {} for null and for nothing. NULL: they
-// are something else.
+// The arguments as an object: itself, or the one in a string; {} for null and for nothing. NULL:
+// they are something else.
 static json_t *object_of(fr_api_answer *a, const json_t *given) {
     if (!given || json_is_null(given)) return empty_object(a);
     if (json_is_object(given)) return json_incref((json_t *)(uintptr_t)given);
@@ -122,7 +123,7 @@ static bool take_object(fr_api_answer *a, const char *text, size_t n) {
     return taken;
 }
 
-// Bytes of what may stand around objects and between them.
+// The number of bytes of separators, which may be around objects and between them.
 static size_t between(const char *text, size_t n) {
     size_t i = 0;
     while (i < n && (fr_is_blank(text[i]) || (text[i] && strchr(",;[]", text[i]))))

@@ -1,5 +1,5 @@
-// client_tools.c — Anthropic's tools that the client runs. A request has their type alone, since their
-// schemas are published. Each is offered as a function.
+// client_tools.c — Anthropic's tools that the client runs. A request has their type alone, since
+// their schemas are published. Each is offered as a function.
 #include "api/translate.h"
 #include "api/value.h"
 #include <assert.h>

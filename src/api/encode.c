@@ -1,6 +1,6 @@
-// encode.c — prompts and messages to ids. A "prompt" is a string, a list of ids, a list of ids and
-// strings in one, an object with a "prompt_string", or a list of any of these, which are prompts of
-// their own.
+// encode.c — prompts and messages to ids. A "prompt" is a string, a list of ids, a list of ids
+// and strings in one, an object with a "prompt_string", or a list of any of these, which are
+// prompts of their own.
 #include "api/answer.h"
 #include "api/fields.h"
 #include "api/value.h"
@@ -16,7 +16,7 @@ typedef struct reader {
     const fr_api_model *model;
     unsigned flags; // FR_TEXT_BOS, FR_TEXT_CONTROL
     fr_error *err;
-    char path[32]; // of what is at hand
+    char path[32]; // of the current value
 } reader;
 
 // Called for each item of a list, number i. FR_EINTR.
@@ -42,8 +42,8 @@ static size_t fewest_of(const reader *p, const json_t *item) {
                                json_string_length(item));
 }
 
-// FR_ECONTEXT: the prompt cannot fit, by its bytes. Ids alone are not refused here: reading them takes
-// little time. *fewest: a lower bound of its tokens.
+// FR_ECONTEXT: the prompt cannot fit, by its bytes. Ids alone are not refused here: reading them
+// takes little time. *fewest: a lower bound of its tokens.
 static fr_status check_room(const reader *p, const json_t *from, size_t *fewest) {
     const size_t n_ctx = (size_t)p->model->n_ctx;
     bool texts = !json_is_array(from);

@@ -1,5 +1,5 @@
-// fit_calls.c — messages with calls for templates that take one call in a message, or no text beside
-// it. Such a message becomes several, and each call's result stands after it.
+// fit_calls.c — messages with calls for templates that take one call in a message, or no text
+// beside it. Such a message becomes several, each followed by the result of its call.
 #include "api/call_ids.h"
 #include "api/fit.h"
 #include "api/translate.h"

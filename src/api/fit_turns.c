@@ -1,5 +1,6 @@
-// fit_turns.c — the order of roles. A message that the template does not take where it stands joins the
-// turn beside it: a system's text the user's turn, a turn the one of the same role before it.
+// fit_turns.c — the order of roles. A message that the template does not accept at its place
+// joins a neighbour: a system's text joins the user's turn, a turn joins the turn of its role
+// before it.
 #include "api/fields.h"
 #include "api/fit.h"
 #include "api/translate.h"
@@ -196,8 +197,8 @@ static order order_of(const json_t *messages, unsigned lacks) {
     return o;
 }
 
-// Where the text of the systems in front goes. 0: it stays. n: it stays, as the user's. Else into the
-// turn of the user's that begins at that message.
+// Where the text of the systems in front goes. 0: it stays. n: it stays, as the user's. Else into
+// the turn of the user's that begins at that message.
 static size_t place_of_front(const order *o, unsigned lacks) {
     const bool alone = o->last_user == o->n;
     if (lacks & FR_LACKS_SYSTEM || (alone && lacks & FR_LACKS_SYSTEM_ALONE)) return o->n;

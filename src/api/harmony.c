@@ -89,7 +89,7 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
 
 // ---------------------------------------------------------------- bodies
 
-// Whether a mark that ends the body stands here, or may yet. *bytes: its length; 0: it begins a head.
+// Whether a mark here ends the body, or may do so. *bytes: its length; 0: it begins a head.
 static fr_begins end_at(const char *text, size_t n, size_t *bytes) {
     fr_begins found = FR_BEGINS_NOT;
     for (int i = 0; i < N_ENDS; i++) {

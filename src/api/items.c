@@ -1,5 +1,5 @@
-// items.c — the items of OpenAI's responses as messages of a chat. Items of the assistant that follow
-// each other (thinking, text, calls) become one message.
+// items.c — the items of OpenAI's responses as messages of a chat. Items of the assistant that
+// follow each other (thinking, text, calls) become one message.
 #include "api/translate.h"
 #include "api/value.h"
 #include <string.h>
@@ -8,7 +8,7 @@ typedef struct reader {
     json_t *messages;
     const fr_watch *watch;
     fr_error *err;
-    size_t item;    // the number of the one at hand
+    size_t item;    // the number of the current item
     size_t results; // where the results begin that no other item follows
 } reader;
 
@@ -81,7 +81,7 @@ static fr_status add_message(const reader *r, const json_t *item) {
 static fr_status add_reasoning(const reader *r, const json_t *item) {
     const json_t *summary = fr_api_member(item, "summary");
     const bool whole = json_array_size(json_object_get(item, "content"));
-    // Without text (it is encrypted) it would be a message that says nothing.
+    // Without text (it is encrypted) it would be an empty message.
     if (!whole && (!summary || (json_is_array(summary) && !json_array_size(summary)))) return FR_OK;
     json_t *message = assistant(r);
     if (!message) return FR_ENOMEM;
@@ -209,8 +209,8 @@ static fr_status add_patch(const reader *r, const json_t *item) {
     return add_own_call(r, item, "operation");
 }
 
-// Items of tools that OpenAI runs are skipped: the message after them says what they found. Items that
-// bring tools are read with the body's own (response_tools.c).
+// Items of tools that OpenAI runs are skipped, because the message after them has their results.
+// Items that define tools are read with the body's own tools (response_tools.c).
 static const struct {
     const char *type;
     item_fn *add;

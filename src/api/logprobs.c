@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// What is less likely than numbers say has no finite logarithm, and JSON no infinity.
+// A probability that rounds to 0 has no finite logarithm, and JSON has no infinity.
 static json_t *real(float x) {
     return json_real(isfinite(x) ? (double)x : -9999.0);
 }
@@ -103,8 +103,8 @@ static int characters_of(const fr_tokenizer *t, int32_t id) {
     return fr_api_text_characters(bytes, n);
 }
 
-// ... and one of a prompt, which stands at text[*at] and is passed. What tokenizing adds does not
-// stand there: a token in front, and the space before the first word.
+// ... and of a token of a prompt, whose text is at text[*at]; *at is moved past it. Text that
+// tokenizing adds is not there: a token at the beginning, and the space before the first word.
 static int echoed_characters(const fr_api_scored *s, int32_t id, size_t *at) {
     size_t n;
     const char *bytes = fr_token_bytes(s->tokenizer, id, &n), *text = s->echoed->data;

@@ -18,7 +18,7 @@ static bool has_calls(const json_t *message) {
            fr_api_member(message, "function_call");
 }
 
-// *out: whether the answer goes on with the last message.
+// *out: whether the answer continues the last message.
 static fr_status is_continued(const json_t *root, bool *out, fr_error *err) {
     const json_t *messages = fr_api_member(root, "messages");
     const json_t *said = fr_api_member(root, "continue_final_message");
@@ -66,7 +66,7 @@ static fr_status thought_of(const json_t *message, fr_buffer *text, fr_error *er
     return st ? st : add(text, thought, err);
 }
 
-// What the answer begins with: thinking, which it goes on with where nothing was said yet.
+// The beginning of the answer: thinking, which continues if the message has no text yet.
 static fr_status answer_of(const json_t *message, bool no_thinking, fr_buffer *begun,
                            fr_error *err) {
     static const char close[] = "\n</think>\n\n";
@@ -94,7 +94,7 @@ static fr_status take_last(json_t *root, bool no_thinking, fr_buffer *begun, fr_
     return st || !bad ? st : fr_fail(err, FR_ENOMEM, "messages: no memory");
 }
 
-// An effort of "none" says so too.
+// An effort of "none" switches thinking off too.
 static bool says_no_thinking(const json_t *root, bool otherwise) {
     const json_t *own = fr_api_member(root, "enable_thinking");
     const json_t *more =
@@ -111,8 +111,8 @@ static bool set_missing(json_t *variables, const char *name, json_t *value) {
     return true;
 }
 
-// The variables that templates find with llama-server whatever the request says: some ask for
-// nothing else.
+// The variables that llama-server gives to templates for every request. Some templates read only
+// these.
 static fr_status set_variables(json_t *root, bool no_thinking, fr_error *err) {
     const json_t *given = json_object_get(root, "chat_template_kwargs");
     const json_t *effort = fr_api_member(root, "reasoning_effort");
@@ -162,8 +162,8 @@ fr_status fr_api_fit(json_t *root, const fr_chat_template *chat, fr_error *err) 
     return st ? st : fr_api_fit_turns(root, &takes, err);
 }
 
-// Fits the messages but the last one, if that begins the answer. Messages that are no list are refused
-// where they are rendered.
+// Fits the messages but the last one, if that begins the answer. Messages that are no list are
+// refused where they are rendered.
 static fr_status prepare(json_t *root, const fr_chat_template *chat, bool continued,
                          bool no_thinking, fr_buffer *begun, fr_error *err) {
     fr_status st = set_variables(root, no_thinking, err);

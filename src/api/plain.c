@@ -1,5 +1,5 @@
-// plain.c — a conversation's messages, checked and renamed to one set of names. A sentence on what is
-// wrong names the message by its place in the request.
+// plain.c — checks a conversation's messages and renames their members to one set of names.
+// Errors name the message by its place in the request.
 #include "api/call_ids.h"
 #include "api/fit.h"
 #include "api/translate.h"
@@ -15,7 +15,7 @@ typedef struct reader {
     json_t *list;
     json_t *roles;  // keys: those of them that the template takes
     json_t *last;   // id of the last "function_call"; borrowed from the list
-    size_t at;      // the message at hand
+    size_t at;      // the current message
     size_t results; // where the results begin that no other message follows
     fr_error *err;
 } reader;
@@ -62,8 +62,8 @@ static fr_status rename_result(const reader *r, json_t *message) {
 
 // ---------------------------------------------------------------- a system's lines
 
-// Bytes of a line that Claude Code puts in front for gateways. It holds a number that every request has
-// anew, so that the cache would match nothing after it.
+// Bytes of a line that Claude Code puts in front for gateways. It holds a number that every request
+// has anew, so that the cache would match nothing after it.
 static size_t billing_line(const char *text, size_t n) {
     static const char head[] = "x-anthropic-billing-header:";
     const char *end = memchr(text, '\n', n);
@@ -71,7 +71,7 @@ static size_t billing_line(const char *text, size_t n) {
     return end ? (size_t)(end - text) + 1 : n;
 }
 
-// The part, or what is left of it; NULL and FR_OK: nothing.
+// The part, or the rest of it that stays; NULL with FR_OK: nothing stays.
 static fr_status without_billing(const reader *r, json_t *part, json_t **out) {
     json_t *text = json_is_string(part) ? part : json_object_get(part, "text");
     const size_t n = json_string_length(text),
@@ -167,7 +167,7 @@ static fr_status add_message(const reader *r, json_t *message) {
 }
 
 static fr_status read_message(reader *r, const json_t *given) {
-    // Without a role there is nothing to rename: the check says what is wrong.
+    // Without a role there is nothing to rename; the check reports the error.
     if (!fr_json_is_text(json_object_get(given, "role")))
         return fr_json_check_message(given, r->at, r->err);
     json_t *message = fr_json_copy(given);

@@ -1,5 +1,6 @@
-// refused.c — what would change the text and is not there. A client that asks for it is told so;
-// the values that leave it out are taken, since many send every field.
+// refused.c — fields that would change the text and are not supported. A request that uses one
+// gets an error. Values that switch a field off are accepted, because many clients send every
+// field.
 #include "api/fields.h"
 #include "api/value.h"
 #include <string.h>
@@ -19,8 +20,8 @@ static const struct {
     {"min_keep", -1e9, 1},
 };
 
-// vLLM's and SGLang's fields that are not supported and would change the text. A number `off` changes
-// nothing; of the other fields an empty value, or false, changes nothing.
+// vLLM's and SGLang's fields that are not supported and would change the text. A number `off`
+// changes nothing; of the other fields an empty value, or false, changes nothing.
 static const struct {
     const char *name;
     bool number;
@@ -143,7 +144,7 @@ static fr_status refuse_constraints(const json_t *root, fr_error *err) {
     return FR_OK;
 }
 
-// What asks for more than text, or for tools of other kinds.
+// Requests for other output than text, or for tools of other kinds.
 static fr_status refuse_others(const json_t *root, fr_error *err) {
     const json_t *kinds = fr_api_member(root, "modalities");
     const json_t *forced = fr_api_member(root, "function_call");

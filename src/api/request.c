@@ -77,7 +77,7 @@ int fr_api_choices(const fr_api_request *r) {
     return r->n_prompts * r->n;
 }
 
-// A 0 of fr_sampling is the default and not what a request says by it.
+// A 0 in fr_sampling means the default, but a 0 in a request means 0.
 static fr_sampling to_engine(const fr_api_request *r, int choice) {
     const fr_api_sampling *s = &r->sampling;
     const bool best = s->top_p <= 0; // less than any probability: the best token alone

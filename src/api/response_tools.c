@@ -1,5 +1,5 @@
-// response_tools.c — tools of OpenAI's responses as functions. A custom tool, which takes any text,
-// becomes a function of one text. Tools that OpenAI would run are left out.
+// response_tools.c — tools of OpenAI's responses as functions. A custom tool, which takes any
+// text, becomes a function of one text. Tools that OpenAI would run are left out.
 #include "api/translate.h"
 #include "api/value.h"
 #include <string.h>
@@ -13,7 +13,7 @@ enum { MAX_NESTED = 4 }; // namespaces inside one another
 typedef struct reader {
     json_t *tools;
     fr_error *err;
-    const char *list; // path of the list at hand
+    const char *list; // path of the current list
 } reader;
 
 // Appends the grammar of a custom tool's input.

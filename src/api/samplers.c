@@ -30,7 +30,7 @@ static void turn_off(fr_api_sampling *s, const bool on[N_ORDER], bool infills) {
     if (!on[TEMPERATURE]) s->temperature = infills ? 0 : 1;
 }
 
-// A list of names, or their letters. An empty one says nothing.
+// A list of names, or their letters. An empty one has no effect.
 fr_status fr_api_read_samplers(fr_api_request *r, fr_error *err) {
     const json_t *given = fr_api_member(r->root, "samplers");
     const char *letters = fr_api_text(given);

@@ -18,8 +18,8 @@ static bool read_digits(const char *digits, size_t n, uint64_t *out) {
     return !errno;
 }
 
-// Whole, from -2^63 to 2^64 - 2: what is negative counts from above. -1 is llama.cpp's way to say
-// none, so 2^64 - 1, which it would be told as, is no seed.
+// A whole number from -2^63 to 2^64 - 2; negative ones are counted from 2^64 downwards. In
+// llama.cpp -1 means no seed, so 2^64 - 1, which would equal it, is no valid seed.
 static fr_status read_seed(fr_api_request *r, fr_error *err) {
     const json_t *value = fr_api_member(r->root, "seed");
     size_t n;

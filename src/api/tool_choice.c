@@ -1,5 +1,5 @@
-// tool_choice.c — the tools that a chat offers: all, none, or those that are allowed. A call cannot be
-// forced.
+// tool_choice.c — the tools that a chat offers: all, none, or those that are allowed. A call
+// cannot be forced.
 #include "api/fields.h"
 #include "api/value.h"
 #include <string.h>
@@ -23,8 +23,8 @@ static fr_status no_memory(fr_error *err) {
     return fr_fail(err, FR_ENOMEM, "no memory for the tools");
 }
 
-// The name of an allowed tool: beside its type, or in the member that has the type's name. NULL: it has
-// none, as tools of other kinds.
+// The name of an allowed tool: beside its type, or in the member that has the type's name. NULL: it
+// has none, as tools of other kinds.
 static const json_t *allowed_name(const json_t *allowed) {
     const char *type = fr_api_text(fr_api_member(allowed, "type"));
     const json_t *name = fr_api_member(allowed, "name");

@@ -1,6 +1,6 @@
-// tools.c — tools as text, for templates that know none. The tools stand in the system's message. Calls
-// and results stand in the marks of Hermes, by which answers are read too (answer.h). The same is done
-// with calls or results alone where a template writes tools but not these.
+// tools.c — tools as text, for templates without tools. The tools become part of the system's
+// message. Calls and results have the marks of Hermes, which answers are parsed by too (answer.h).
+// If a template writes tools but no calls or results, only these become text.
 #include "api/fields.h"
 #include "api/fit.h"
 #include "api/translate.h"
@@ -40,7 +40,7 @@ static fr_status add_arguments(fr_buffer *text, const json_t *arguments, fr_erro
     return fr_buffer_add(text, json_string_value(arguments), json_string_length(arguments), err);
 }
 
-// Name and arguments stand in a call's function, or in the call itself.
+// Name and arguments are in a call's function, or in the call itself.
 static fr_status add_calls(fr_buffer *text, const json_t *calls, fr_error *err) {
     fr_status st = FR_OK;
     for (size_t i = 0; i < json_array_size(calls) && !st; i++) {
@@ -66,8 +66,8 @@ static bool is_role(const json_t *message, const char *role) {
     return fr_api_is(fr_api_member(message, "role"), role);
 }
 
-// The new messages. Results that follow each other, and what the user says after them, are one message:
-// many templates do not take two of one role in a row.
+// The new messages. Consecutive results, and the user's text after them, are one message, because
+// many templates refuse two messages of one role in a row.
 typedef struct writer {
     json_t *list;
     bool calls, results; // become text

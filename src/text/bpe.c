@@ -1,5 +1,5 @@
-// bpe.c — reads the list of merges into a hash table. A word becomes one symbol a byte, the merger
-// joins them by rank, and the ids of what is left are appended.
+// bpe.c — reads the list of merges into a hash table. A word begins as one symbol a byte; the
+// merger joins symbols by rank, and the ids of the remaining symbols are appended.
 #include "text/bpe.h"
 #include "base/alloc.h"
 #include <string.h>
@@ -20,8 +20,8 @@ static int32_t find_token(const fr_vocab *v, const char *text, size_t bytes, boo
     return plain && !raw && v->flags[id] & FR_VOCAB_RAW ? -1 : id;
 }
 
-// Reads "LEFT RIGHT" (neither is empty nor holds a space but, in odd files, as the first
-// character). `room`: as large as the entry.
+// Reads "LEFT RIGHT". Neither is empty, nor contains a space, except in some files as the first
+// character. `room`: a buffer as large as the entry.
 static fr_status read_merge(fr_bpe *b, fr_gguf_str entry, uint32_t rank, char *room,
                             fr_error *err) {
     const char *space = entry.bytes > 1 ? memchr(entry.data + 1, ' ', entry.bytes - 1) : NULL;

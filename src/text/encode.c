@@ -1,4 +1,5 @@
-// encode.c — text to ids: cuts it at the special tokens and encodes what lies between by BPE or SPM.
+// encode.c — text to ids: cuts it at the special tokens and encodes what lies between by BPE or
+// SPM.
 #define _GNU_SOURCE // memmem
 #include "base/alloc.h"
 #include "base/utf8.h"
@@ -74,7 +75,7 @@ static fr_status encode_plain(encoding *e, const char *text, size_t bytes, fr_er
     return fr_spm_text(&t->spm, &e->merger, text, bytes, e->ids, err);
 }
 
-// How far the run around `at` reaches in which control tokens may stand; 0: they may not here.
+// The end of the run around `at` in which control tokens are read; 0: they are not read here.
 static size_t control_end(const fr_marked *m, size_t *run, size_t at) {
     while (*run < m->n_runs && m->run[*run].end <= at)
         ++*run;

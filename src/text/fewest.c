@@ -1,5 +1,5 @@
-// fewest.c — a lower bound of a text's tokens, by its bytes alone: no token stands for more bytes than the
-// longest one.
+// fewest.c — a lower bound of the number of a text's tokens, by its bytes alone: no token has
+// more bytes than the longest one.
 #include "text/tokenizer_parts.h"
 #include <string.h>
 
@@ -20,8 +20,8 @@ void fr_fewest_open(fr_tokenizer *t) {
     t->strips = strips(&t->vocab);
 }
 
-// Bytes that surely become part of a token. A byte without a token is left out, and so may be a U+FFFD
-// in the place of what is no UTF-8.
+// Bytes that certainly become part of a token. A byte without a token is left out; a U+FFFD in
+// place of invalid bytes may be.
 static size_t bpe_bytes(const fr_tokenizer *t, const char *text, size_t bytes) {
     size_t n = 0;
     if (t->has_all_bytes) return bytes;
@@ -43,7 +43,7 @@ static size_t spm_bytes(const fr_tokenizer *t, const char *text, size_t bytes) {
 }
 
 size_t fr_tokenizer_fewest(const fr_tokenizer *t, const char *text, size_t bytes) {
-    enum { CHARACTER = 4 }; // bytes of one character, which an unknown token stands for
+    enum { CHARACTER = 4 }; // bytes of one character, for which an unknown token stands
     const size_t each = t->vocab.longest > CHARACTER ? t->vocab.longest : CHARACTER;
     const size_t n =
         t->vocab.kind == FR_VOCAB_BPE ? bpe_bytes(t, text, bytes) : spm_bytes(t, text, bytes);

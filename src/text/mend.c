@@ -1,10 +1,10 @@
-// mend.c — what is known of tokens by their spelling.
+// mend.c — types of tokens by their spelling.
 #include "text/mend.h"
 #include <string.h>
 
-// Marks that the chat templates of the models that run here write. TURN: a mark of turns is a control
-// token whatever the file says. "</s>" is none: an ordinary token or an HTML tag may look the same. ENDS:
-// as a control token it ends an answer, besides the ids that the file names.
+// Marks in the chat templates of the supported models. TURN: a mark of turns, which is a control
+// token whatever its type in the file. "</s>" is none, because an ordinary token or an HTML tag may
+// look the same. ENDS: as a control token it ends an answer, besides the ids that the file names.
 enum { TURN = 1, ENDS = 2 };
 static const struct {
     const char *text;
@@ -74,9 +74,9 @@ static void make_control(fr_vocab *v, int32_t id) {
     v->flags[id] = (uint8_t)((v->flags[id] & ~FR_VOCAB_TYPE) | FR_TOKEN_CONTROL);
 }
 
-// Whether the file has a mark of turns, or the end of a text, as a user-defined token. Then it has other
-// marks so too. User-defined tokens are found in any text, so that a message which holds one could end its
-// turn and begin the system's.
+// Whether the file has a mark of turns, or the end of a text, as a user-defined token. Then it has
+// other marks so too. User-defined tokens are found in any text, so that a message which holds one
+// could end its turn and begin the system's.
 static bool has_wrong_user_tokens(const fr_vocab *v, const fr_special_ids *s) {
     const int32_t ends[] = {s->eos, s->eot, s->eom};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)

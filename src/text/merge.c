@@ -68,7 +68,7 @@ static void offer(fr_merger *m, fr_merge_fn *find, const void *model, int32_t le
 static void merge(fr_merger *m, fr_merge_fn *find, const void *model, const fr_merge_pair *pair) {
     const int32_t left = (int32_t)(uint32_t)pair->key;
     fr_symbol *l = &m->symbols[left], *r = &m->symbols[pair->right];
-    // Symbols only grow, so the sum shows whether one of the two has changed or gone.
+    // Symbols only grow, so the sum shows whether one of the two has changed or was merged.
     if (!l->bytes || !r->bytes || l->bytes + r->bytes != pair->bytes) return;
     l->bytes = pair->bytes;
     l->id = pair->id;

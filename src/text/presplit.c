@@ -173,7 +173,7 @@ typedef struct splitting { // what stays the same while one text is split
     void *user;
 } splitting;
 
-// The next match at or behind `at`: *begin..*end, never empty; both `bytes` when there is none.
+// The next match at or after `at`: *begin..*end, never empty; both are `bytes` if there is none.
 static fr_status next_match(const splitting *x, int level, const char *text, size_t bytes,
                             size_t at, size_t *begin, size_t *end, fr_error *err) {
     const pcre2_code *pattern = x->p->patterns[level];

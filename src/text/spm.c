@@ -1,5 +1,5 @@
-// spm.c — cuts a text into parts that no merge can cross, makes a symbol of each character, merges
-// by score and appends the ids. A character without a token becomes its bytes.
+// spm.c — cuts a text into parts that no merge can cross, makes a symbol of each character,
+// merges by score and appends the ids. A character without a token becomes its bytes.
 #include "text/spm.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
@@ -82,9 +82,8 @@ static fr_status finish_part(const fr_spm *s, fr_merger *m, fr_ids *ids, fr_erro
     return st;
 }
 
-// The part of the text that begins at text[0] and can be merged for itself: it ends where two
-// characters meet that stand side by side in no token, since no merge crosses such a place.
-// *n_chars: its characters.
+// The first part of the text that can be merged by itself. It ends between two characters that are
+// adjacent in no token, because no merge crosses such a place. *n_chars: its characters.
 static size_t part_bytes(const fr_spm *s, const char *text, size_t bytes, size_t *n_chars) {
     uint32_t left, right;
     size_t at = next_char(text, bytes, &left), n;

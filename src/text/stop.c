@@ -22,8 +22,9 @@ struct fr_stop {
     uint32_t *borders;
     char *held; // [longest]
     size_t n_held;
-    // If some string sees all: n_seen bytes have come, control tokens' among them, of which n_shown are
-    // text. Of the first i bytes that is shown[i % (longest + 1)], for the last `longest` values of i.
+    // If some string sees all: n_seen bytes have come, control tokens' among them, of which n_shown
+    // are text. Of the first i bytes that is shown[i % (longest + 1)], for the last `longest`
+    // values of i.
     uint32_t *shown, n_shown;
     size_t n_seen;
     int found; // -1: none
@@ -147,8 +148,8 @@ size_t fr_stop_room(const fr_stop *s, size_t n) {
     return n + s->longest;
 }
 
-// Takes a byte of the text or of a control token. Returns the string that it completes, or NULL. Of several
-// it is the one with most text, and of these the longest.
+// Takes a byte of the text or of a control token. Returns the string that it completes, or NULL. Of
+// several it is the one with most text, and of these the longest.
 static const stop_string *step(fr_stop *s, char byte, bool is_text) {
     const stop_string *complete = NULL;
     if (s->shown) s->shown[++s->n_seen % (s->longest + 1)] = s->n_shown += is_text;

@@ -1,4 +1,5 @@
-// tokenizer.c — opening: vocabulary, special ids, then BPE or SPM; decoding; questions about tokens.
+// tokenizer.c — opening: vocabulary, special ids, then BPE or SPM; decoding; questions about
+// tokens.
 #include "base/alloc.h"
 #include "text/fim.h"
 #include "text/mend.h"
@@ -19,8 +20,8 @@ static void mark_ends(fr_tokenizer *t) {
     fr_mend_mark_ends(&t->vocab);
 }
 
-// *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent, or where
-// there is no such token.
+// *id: the key's value, -1 for "none" as files write it; `missing` where the key is absent, or
+// where there is no such token.
 static fr_status read_id(fr_tokenizer *t, const fr_gguf *file, const char *key, int32_t missing,
                          int32_t *id, fr_error *err) {
     const fr_gguf_kv *kv = fr_gguf_find(file, key);
@@ -42,8 +43,8 @@ static fr_status read_id(fr_tokenizer *t, const fr_gguf *file, const char *key, 
     return FR_OK;
 }
 
-// A list of ends, as Ollama writes it. Ids beyond the vocabulary are passed over. If no key names the eos
-// token, it is the first of the list.
+// A list of ends, as Ollama writes it. Ids beyond the vocabulary are passed over. If no key names
+// the eos token, it is the first of the list.
 static fr_status read_ends(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
     const fr_gguf_kv *list = NULL;
     bool first = !fr_gguf_find(file, "tokenizer.ggml.eos_token_id");
@@ -97,8 +98,8 @@ static fr_status read_special(fr_tokenizer *t, const fr_gguf *file, fr_error *er
     return FR_OK;
 }
 
-// Phi-3's special tokens swallow the white space behind them, all but three. The format has no key
-// for it.
+// Phi-3's special tokens, except three, remove the white space after them. The format has no key
+// for that.
 static void mark_rstrip(fr_tokenizer *t, const fr_gguf *file) {
     static const char *const not_these[] = {"<unk>", "<s>", "<|endoftext|>"};
     fr_gguf_str architecture = {"", 0};

@@ -1,12 +1,13 @@
-// vocab.c — what a token's spelling stands for, then how a token is found, then opening: types,
-// scores and bytes of all tokens, the hash table, the sorted list of special tokens.
+// vocab.c — first the texts of tokens from their spellings, then the search for tokens, then
+// opening: types, scores and bytes of all tokens, the hash table, the sorted list of special
+// tokens.
 #include "text/vocab.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include <stdlib.h>
 #include <string.h>
 
-// ---- what a token's spelling stands for
+// ---- the text of a token's spelling ---
 
 // The byte-level alphabet: bytes that print in Latin-1 are their own characters, the 68 others are
 // U+0100..U+0143 in order. -1: not a character of it.
@@ -36,7 +37,7 @@ size_t fr_vocab_unwrite(fr_vocab_kind kind, fr_gguf_str s, char *out) {
         if (step.kind == FR_UTF8_WHOLE && kind == FR_VOCAB_SPM && step.code == 0x2581) byte = ' ';
         if (byte >= 0) {
             out[w++] = (char)byte;
-        } else { // not of the alphabet: stands for itself
+        } else { // not in the alphabet: its text is itself
             memcpy(out + w, s.data + at, (size_t)step.bytes);
             w += (size_t)step.bytes;
         }
@@ -145,8 +146,8 @@ static bool type_is_special(fr_token_type type) {
     return type == FR_TOKEN_CONTROL || type == FR_TOKEN_USER || type == FR_TOKEN_UNKNOWN;
 }
 
-// Gives SentencePiece's byte tokens their type, if the file has another one. Where one token of a byte has
-// the type already, the others keep theirs.
+// Gives SentencePiece's byte tokens their type, if the file has another one. Where one token of a
+// byte has the type already, the others keep theirs.
 static void mend_bytes(fr_vocab *v, const fr_gguf_kv *tokens) {
     bool typed[256] = {false};
     for (int pass = 0; pass < 2; pass++)
@@ -276,7 +277,7 @@ static bool is_utf8(const char *text, size_t bytes) {
     return step.kind == FR_UTF8_WHOLE;
 }
 
-// Whether it is looked for in texts. What is left between such tokens has to be characters.
+// Whether it is searched for in texts. The texts between such tokens have to be whole characters.
 static bool is_searched(const fr_vocab *v, int32_t id) {
     const size_t bytes = fr_vocab_bytes(v, id);
     return bytes && (type_is_special(fr_vocab_type(v, id)) || v->flags[id] & FR_VOCAB_ADDED) &&

@@ -1,5 +1,5 @@
-// encode.c — a conversation to its text and ids: special tokens and the time are filled in, the template is
-// rendered, and what it wrote is tokenized.
+// encode.c — a conversation to its text and ids: sets special tokens and the time, renders the
+// template, and tokenizes its output.
 #define _GNU_SOURCE
 #include "text/chat/chat.h"
 #include <string.h>
@@ -32,16 +32,16 @@ static size_t opening(const fr_chat_str *answer) {
     return thinks ? at + N_OPEN : 0;
 }
 
-// Bytes of the begun answer that stand in the prompt, which has begun thinking itself: the mark, and
-// a line's end behind it.
+// Bytes of the begun answer that the prompt already has, because it has begun thinking itself: the
+// mark, and a newline after it.
 static size_t doubled(const fr_chat_str *begun, size_t opened, const fr_buffer *prompt) {
     const bool line = opened && opened < begun->bytes && begun->data[opened] == '\n' &&
                       prompt->data[prompt->n - 1] == '\n';
     return opened + line;
 }
 
-// Thinking that the template has begun is closed unless the answer goes on with it: some templates
-// know no flag that they should not think.
+// Closes thinking that the template has begun, unless the answer continues it. Some templates have
+// no setting that switches thinking off.
 static fr_status begin_answer(const fr_chat_request *request, fr_chat_text *out, fr_error *err) {
     const fr_chat_str *begun = &request->begun;
     const size_t opened = opening(begun);

@@ -1,5 +1,6 @@
-// probe.c — finds out what a template takes by rendering small conversations, each written as a
-// word, a letter a message. A conversation is taken if every text of it stands in the prompt.
+// probe.c — finds out what a template accepts by rendering small conversations, each written as a
+// word with one letter for each message. A conversation is accepted if the prompt has all its
+// texts.
 #define _GNU_SOURCE // memmem
 #include "text/chat/probe.h"
 #include <stdio.h>
@@ -14,7 +15,7 @@ typedef enum tools_form { NO_TOOLS, FULL_TOOL, BARE_TOOL, EMPTY_TOOL, UNSEEN_TOO
 
 typedef struct asked {
     fr_jinja_values *v;
-    const fr_chat_takes *takes; // what is known so far
+    const fr_chat_takes *takes; // the results so far
     const char *role;           // of the letter 'x'
     size_t role_bytes;
     bool text_arguments;
@@ -186,7 +187,7 @@ static bool shows(const fr_marked *out, const asked *q, const question *of) {
         return false;
     if (strchr(of->turns, 'n') && has(out, "None")) return false;
     if (!strpbrk(of->turns, "cn")) return true;
-    // In these the arguments stand in the second message.
+    // In these the arguments are in the second message.
     if (of->text_arguments)
         snprintf(quoted, sizeof quoted, "{\"%s\": 1}", needle_at(1).text);
     else
@@ -211,7 +212,7 @@ static void set_variables(asked *q, const question *of) {
     fr_jinja_set(q->v, "functions", text(q, ""));
 }
 
-// Whether the template takes it. Once *st is FR_ENOMEM nothing more is asked.
+// Whether the template accepts it. After *st is FR_ENOMEM nothing is rendered any more.
 static bool ask(const fr_chat_template *chat, const fr_chat_takes *takes, const question *of,
                 fr_status *st, fr_error *err) {
     asked q = {.takes = takes,
@@ -248,7 +249,7 @@ static bool takes_tool(probe *p, const char *turns, tools_form form) {
     return ask(p->chat, p->takes, &(question){.turns = turns, .tools = form}, &p->st, p->err);
 }
 
-// ---- what is asked ---------------------------------------------------------------------------
+// ---- the probes ------------------------------------------------------------------------------
 
 // Content as a string where that is taken.
 static void ask_content(probe *p, const char *string, const char *list, unsigned bit) {
@@ -278,8 +279,8 @@ static void ask_null(probe *p) {
     p->takes->null_content = !empty && takes(p, "un");
 }
 
-// The template has a lack if it does not take all conversations of it. None is tried if the template has
-// one of the lacks `unless`.
+// The template has a lack if it does not take all conversations of it. None is tried if the
+// template has one of the lacks `unless`.
 static const struct {
     unsigned lack, unless;
     const char *turns;
@@ -337,7 +338,7 @@ fr_status fr_chat_probe(fr_chat_template *chat, fr_error *err) {
     chat->takes = (fr_chat_takes){0};
     ask_user(&p);
     const bool plain = chat->takes.text || chat->takes.parts;
-    if (!plain) { // it takes no known form, and says so when it renders
+    if (!plain) { // it accepts no known form; rendering reports the error
         chat->takes.tools = fr_jinja_mentions(chat->program, "tools");
         return p.st;
     }

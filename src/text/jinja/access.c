@@ -13,7 +13,7 @@ static seq *characters(run *r, const str *s) {
     return r->status ? NULL : out;
 }
 
-// What is left of an iterator, which is used up by it.
+// The remaining items of an iterator, which are consumed.
 static seq *rest(run *r, seq *s) {
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
     if (!out || s->at == s->n) return out;

@@ -1,4 +1,4 @@
-// build.c — the builder: values that a program hands to a template.
+// build.c — the builder: values that a program passes to a template.
 #include "base/alloc.h"
 #include "text/jinja/value.h"
 
@@ -50,7 +50,7 @@ static bool work(fr_jinja_values *v, size_t bytes) {
     return !v->failed;
 }
 
-// What cannot be had stands in as none: rendering refuses the whole.
+// A value without memory is replaced by none; rendering then fails as a whole.
 static value checked(fr_jinja_values *v, value x) {
     if (x.kind != J_MISSING && x.as.ref) return x;
     v->failed = true;

@@ -65,7 +65,7 @@ value fr_jinja_apply(run *r, const function *f, value self, const args *a) {
 
 // ---- macros
 
-// The rest of the positional arguments, and of the named ones, where the macro asks for them.
+// The remaining positional and named arguments, if the macro uses them.
 static void bind_rest(run *r, const node *n, const args *a, size_t n_params, size_t taken) {
     if (n->uses & USES_VARARGS) {
         seq *rest = fr_jinja_make_seq(r, SEQ_TUPLE);

@@ -111,8 +111,8 @@ static uint64_t hash_tuple(const seq *s) {
     return part[0];
 }
 
-// Equal values have equal hashes: numbers by their value as a float. Keys come from outside, so they are
-// hashed with a secret of the process. A hashable value has few parts.
+// Equal values have equal hashes: numbers by their value as a float. Keys come from outside, so
+// they are hashed with a secret of the process. A hashable value has few parts.
 static uint64_t hash(value v) {
     if (is_number(v)) {
         const double x = real_of(v) + 0.0; // -0.0 is 0.0

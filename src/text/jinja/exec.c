@@ -149,7 +149,7 @@ static void exec_filter_block(run *r, const node *n) {
     if (r->flow == FLOW_ON) output(r, filtered(r, n->a, body));
 }
 
-// A block sees what the template's top level sets, not what is around it.
+// A block sees the variables of the template's top level, not those around the block.
 static void exec_block(run *r, const node *n) {
     scope *outer = r->scope;
     if (fr_jinja_push_scope(r, r->root)) fr_jinja_exec(r, n->list);

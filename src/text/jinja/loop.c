@@ -1,4 +1,4 @@
-// loop.c — for loops, and what `loop` tells inside them.
+// loop.c — for loops, and the attributes of `loop` inside them.
 #include "text/jinja/run.h"
 
 // The items that the loop's condition lets through.
@@ -13,7 +13,7 @@ static seq *chosen(run *r, const node *n, const seq *all, scope *outer) {
     return r->status ? NULL : some;
 }
 
-// False: no turn came to its end, so what stands at the loop's else follows.
+// False: no iteration was completed, so the loop's else follows.
 static bool turns(run *r, const node *n, loop *l) {
     scope *inner = NULL;
     bool ended = false;

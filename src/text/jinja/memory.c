@@ -1,4 +1,4 @@
-// memory.c — blocks that are handed out piece by piece and freed together.
+// memory.c — blocks that are allocated piece by piece and freed together.
 #include "text/jinja/value.h"
 #include <stdlib.h>
 
@@ -14,7 +14,8 @@ static size_t rounded(size_t bytes) {
     return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-// A piece of its own block goes behind the block that is being filled, where that has room left.
+// A block for a single piece is listed after the block that is being filled, if that has free
+// bytes.
 static struct block *add_block(memory *m, size_t bytes) {
     const size_t size = bytes > BLOCK / 4 ? bytes : BLOCK;
     if (size > m->limit || size > m->limit - m->used) {

@@ -190,8 +190,8 @@ static value escaped(run *r, value v) {
     return fr_jinja_text_value(&t);
 }
 
-// Puts b after a in the memory that a ends in, so that a list which gets one item after the other is not
-// copied each time.
+// Puts b after a in the memory that a ends in, so that a list which gets one item after the other
+// is not copied each time.
 static bool add_to_tail(const seq *a, const seq *b, seq *out) {
     list_tail *t = a->tail;
     if (!t || a->item + a->n != t->item + t->used || b->n > t->cap - t->used) return false;

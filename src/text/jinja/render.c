@@ -120,7 +120,7 @@ fr_status fr_jinja_render(const fr_jinja *t, const fr_jinja_values *values,
     r.root = fr_jinja_push_scope(&r, NULL);
     if (r.root) fr_jinja_exec(&r, t->body);
     fr_plain_locale_restore(l);
-    if (!r.status) r.status = fr_buffer_reserve(&out->text, 0, err); // a NUL behind an empty text
+    if (!r.status) r.status = fr_buffer_reserve(&out->text, 0, err); // a NUL after an empty text
     fr_jinja_memory_close(&r.mem);
     if (r.status) fr_marked_free(out);
     return r.status;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-// What stands around the parts of a list or dict. It counts as the message's: a template writes its
-// control tokens in text, not in lists.
+// Brackets and separators of a list or dict. They are marked as the message's, because a template
+// writes its control tokens in text, not in lists.
 static void put_sign(writer *t, const char *sign) {
     fr_jinja_put_text(t, sign, FR_MARK_MESSAGE);
 }

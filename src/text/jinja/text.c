@@ -87,7 +87,7 @@ value fr_jinja_make_text(run *r, const char *s) {
 
 enum { TAIL_FROM = 256 };
 
-// b behind a, in the memory that a ends in.
+// Appends b to a, in the memory in which a ends.
 static bool add_to_tail(run *r, const str *a, const str *b, str *out) {
     tail_room *t = a->tail;
     if (!t || a->data + a->n != t->data + t->used || b->n > t->cap - t->used) return false;
@@ -202,7 +202,7 @@ str fr_jinja_strip(const str *s, const str *chars, bool left, bool right) {
     return str_part(s, from, to > from ? to : from);
 }
 
-// A sigma behind letters that ends a word is written otherwise.
+// A sigma after letters, at the end of a word, has another lower-case form.
 bool fr_jinja_is_final_sigma(const str *s, size_t at) {
     bool cased = false;
     uint32_t code;

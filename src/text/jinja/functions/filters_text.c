@@ -1,4 +1,4 @@
-// filters_text.c — filters that make text of text. What comes in is taken as str(value).
+// filters_text.c — filters from text to text. Other input is converted by str(value).
 #include "text/jinja/functions/builtin.h"
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ static void put_capitalized(writer *t, const str *s, char_case first) {
     const size_t n = fr_jinja_offset(s, 1);
     const str head = str_part(s, 0, n);
     const str up = fr_jinja_cased(t->r, &head, first);
-    // The whole is lowered, so that a final sigma is known by what stands before it.
+    // The whole string is lowered, because a final sigma depends on the characters before it.
     const str low = fr_jinja_cased(t->r, s, CASE_LOWER),
               low_head = fr_jinja_cased(t->r, &head, CASE_LOWER);
     fr_jinja_put_str(t, &up);

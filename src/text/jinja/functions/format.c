@@ -1,5 +1,5 @@
-// format.c — text with places for values: "%s" % x, "{}".format(x), and the mini language behind
-// the colon that both share.
+// format.c — text with places for values: "%s" % x, "{}".format(x), and the mini language of both
+// after the colon.
 #include "text/jinja/run.h"
 #include <math.h>
 #include <stdio.h>
@@ -362,7 +362,7 @@ static spec percent_spec(const str *s, size_t *at) {
     return how;
 }
 
-// One conversion at format[*at], behind its '%'.
+// One conversion at format[*at], after its '%'.
 static void put_percent(writer *t, percent *p, const str *s, size_t *at) {
     value v = percent_value(t->r, p, s, at);
     if (t->r->status) return;

@@ -136,7 +136,7 @@ static fr_mark mark_of(const str *s) {
     return s->marks ? FR_MARK_TEMPLATE : (fr_mark)s->mark;
 }
 
-// What it tells counts as written by whoever wrote its format.
+// Its result has the mark of its format.
 BUILTIN(strftime_now) {
     UNUSED;
     char out[512];

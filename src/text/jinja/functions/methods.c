@@ -1,4 +1,4 @@
-// methods.c — methods of strings that look, cut and pad, of mappings and of lists.
+// methods.c — methods of strings that search, cut and pad; of mappings and of lists.
 #include "text/jinja/functions/builtin.h"
 
 static const str *str_arg(run *r, value v) {
@@ -108,8 +108,8 @@ static bool next_word(run *r, const str *s, size_t *at, size_t *begin) {
     return *at > *begin;
 }
 
-// Words between white space, at most `most` cuts (-1: any number) from the right: what is in front of
-// them stands as it is.
+// Words between white space, with at most `most` cuts (-1: any number) from the right. The text
+// before the last cut stays as it is.
 static value split_last_words(run *r, const str *s, int64_t most) {
     seq *out = fr_jinja_make_seq(r, SEQ_LIST);
     size_t words = 0, begin;

@@ -1,4 +1,4 @@
-// tests.c — what may stand behind `is`.
+// tests.c — the tests, which follow `is`.
 #include "text/jinja/run.h"
 
 #define TEST(name, yes)                                                                            \

@@ -1,5 +1,5 @@
-// lexer.c — text to tokens: the text between tags first, with what trim_blocks, lstrip_blocks and
-// the signs take from it, then what stands in tags; literals are in literal.c.
+// lexer.c — text to tokens. First the text between tags, without the blanks that trim_blocks,
+// lstrip_blocks and the signs remove; then the contents of tags. Literals are in literal.c.
 #include "text/jinja/syntax/lexer.h"
 #include "text/jinja/unicode.h"
 
@@ -48,8 +48,8 @@ void fr_jinja_lex_fail(lexer *l, fr_status why, const char *what) {
 
 // ---- between tags
 
-// The end of a tag at `at`, written `close`, with what it swallows behind it; 0: it does not end
-// here. Of blocks and comments '+' keeps the newline that they swallow else.
+// The end of a tag at `at`, written `close`, including the blanks that it removes after it; 0: the
+// tag does not end here. In blocks and comments '+' keeps the newline that they otherwise remove.
 static size_t tag_end(const lexer *l, size_t at, const char *close) {
     const bool block = close[0] != '}';
     if (at < l->n && l->s[at] == '-' && starts(l, at + 1, close)) return skip_space(l, at + 3);
@@ -96,7 +96,7 @@ static char sign_at(const lexer *l, size_t at) {
     return at < l->n && (l->s[at] == '-' || l->s[at] == '+') ? l->s[at] : 0;
 }
 
-// From behind {% raw %} to behind {% endraw %}.
+// From the end of {% raw %} to the end of {% endraw %}.
 static void lex_raw(lexer *l) {
     for (size_t at = l->at; at + 1 < l->n; at++) {
         if (!starts(l, at, "{%")) continue;

@@ -109,8 +109,8 @@ bool fr_jinja_lex_number(lexer *l) {
 
 // ---- strings
 
-// A character given by n hexadecimal digits behind `at`; false: there are not that many, or it is
-// no character.
+// A character given by n hexadecimal digits after `at`; false: there are fewer, or it is no
+// character.
 static bool hex_char(const char *s, size_t end, size_t at, int n, uint32_t *code) {
     *code = 0;
     if (end - at < (size_t)n) return false;
@@ -132,7 +132,7 @@ static size_t spell(uint32_t code, char *out) {
                            (unsigned)code);
 }
 
-// One escape at s[*at] (behind the backslash), to `out`; the bytes written, or SIZE_MAX.
+// One escape at s[*at] (after the backslash), to `out`; the bytes written, or SIZE_MAX.
 static size_t unescape(const char *s, size_t end, size_t *at, char *out) {
     static const char plain[] = "\\\\''\"\"a\ab\bf\fn\nr\rt\tv\v";
     const char c = s[*at];
@@ -160,13 +160,13 @@ static size_t unescape(const char *s, size_t end, size_t *at, char *out) {
         *at += (size_t)n;
         return fr_jinja_char_write(code, out);
     }
-    if (c == 'N') return SIZE_MAX; // names of characters are not known here
+    if (c == 'N') return SIZE_MAX; // names of characters are not supported
     out[0] = '\\';
     out[1] = c;
     return 2;
 }
 
-// The end of a string that begins at l->at, behind its quote; 0: it does not end.
+// The end of a string that begins at l->at, after its quote; 0: it does not end.
 static size_t string_end(const lexer *l) {
     for (size_t at = l->at + 1; at < l->n; at++) {
         if (l->s[at] == '\\')

@@ -1,5 +1,5 @@
-// operators.c — the expressions of tags, from the tightest binding operator to the loosest, which is
-// (a if b else c).
+// operators.c — the expressions of tags, from the tightest binding operator to the loosest, which
+// is (a if b else c).
 #include "text/jinja/syntax/node.h"
 
 static node *binary(parser *p, op o, node *a, node *b, int line) {

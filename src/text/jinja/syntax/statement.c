@@ -1,4 +1,4 @@
-// statement.c — tags, and what stands between them.
+// statement.c — tags, and the text between them.
 #include "text/jinja/syntax/node.h"
 
 enum { MAX_BLOCKS = 100 };

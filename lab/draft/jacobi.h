@@ -1,7 +1,7 @@
 // jacobi.h — Jacobi decoding: a chain of guessed tokens, each pass replaced by what the pass before
 // says of it.  [Song et al. 2021; Santilli et al. 2023, Algorithm 2; Fu et al. 2024, §2]
 //
-// Guess k (1..width) is of the token k places after the root. With y the guesses of one pass behind
+// Guess k (1..width) is of the token k places after the root. With y the guesses of one pass after
 // the text x and f the likeliest next token, the next ones are y'_k = f(x, y_1 .. y_{k-1}): all at
 // once, by one pass over the chain. Guesses at the front that were right are text by then. So the
 // chain moves on with the root: its first guess is always the one after the root, and tokens of the
@@ -24,7 +24,7 @@ typedef struct fr_jacobi {
 bool fr_jacobi_is_sound(const fr_jacobi *j); // width, ages and guesses are within their bounds
 void fr_jacobi_begin(fr_jacobi *j, const int32_t *ids, int n_ids); // width is set
 // A pass took the text `taken` tokens on, to ids[0..n_ids). next[k], k in 1..width, is the
-// likeliest token behind guess k, or -1 where it had no row.
+// likeliest token after guess k, or -1 where it had no row.
 void fr_jacobi_move(fr_jacobi *j, int taken, const int32_t *next, const int32_t *ids, int n_ids);
 
 #endif

@@ -1,5 +1,5 @@
 // Jacobi decoding as a drafter: the chain of guesses (jacobi.h) is itself verified. Guesses of the
-// chain that are no candidates are attached behind those that are, so that every pass replaces the
+// chain that are no candidates are attached after those that are, so that every pass replaces the
 // whole chain.  [Song et al. 2021; Santilli et al. 2023, Algorithm 2; Fu et al. 2024, §2]
 #include "base/alloc.h"
 #include "decode/counts.h"
@@ -71,7 +71,7 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     propose_chain(d, &p->tree);
 }
 
-// Guesses that are candidates have rows already; those behind them are attached.
+// Guesses that are candidates have rows already; those after them are attached.
 static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr_row *rows, int n,
                   int max) {
     jacobi *d = (jacobi *)base;
@@ -89,7 +89,7 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
     return n;
 }
 
-// ---------------------------------------------------------------- what came of it
+// ---------------------------------------------------------------- results
 
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     jacobi *d = (jacobi *)base;

@@ -1,4 +1,4 @@
-// similarity.c — reads a text and keeps the states of all its rows behind all layers. Then it runs
+// similarity.c — reads a text and keeps the states of all its rows after all layers. Then it runs
 // the attached rows of single places and sums their cosines with the states of the true tokens.
 #include "lab/draft/similarity.h"
 #include "base/alloc.h"
@@ -61,7 +61,7 @@ static float *real_at(const fr_similarity *s, int row, int layer) {
            ((size_t)row * (size_t)(s->layers + 1) + (size_t)layer) * (size_t)s->model->config.d;
 }
 
-// States of all rows behind all layers.
+// States of all rows after all layers.
 static void read_text(fr_similarity *s, const int32_t *ids, int n) {
     fr_row rows[CHUNK];
     int path[CHUNK];

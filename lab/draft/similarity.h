@@ -32,7 +32,7 @@ void fr_similarity_close(fr_similarity *s); // a zeroed one is fine
 // A text ids[0..n), of which the target wrote ids[first..n). Looks at every `every`-th row whose
 // attached rows stand for tokens that it wrote.
 void fr_similarity_add(fr_similarity *s, const int32_t *ids, int n, int first, int every);
-// Mean cosine behind layer l (0: the embedding) of step i (from 0); NaN where nothing was seen or
+// Mean cosine after layer l (0: the embedding) of step i (from 0); NaN where nothing was seen or
 // the step has not entered yet.
 double fr_similarity_attached(const fr_similarity *s, int i, int l);
 double fr_similarity_stays(const fr_similarity *s, int i, int l);

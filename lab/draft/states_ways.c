@@ -1,7 +1,7 @@
 // states_ways.c — hidden-state-union and hidden-state-iterative: forerun's drafter with another use
-// of what is left of a chain, and with another way to draft one.
+// of the rest of a chain, and with another way to draft one.
 //
-// Union: the tree of the newest chain and that of what is left of the one before, united, the best
+// Union: the tree of the newest chain and that of the rest of the one before, united, the best
 // nodes first. Iterative: the head is read at every depth, and every state reads the likeliest
 // token before it; such a chain knows of guesses, so nothing of it is used again. [Make Every Draft
 // Count, Chen et al. 2026: reuse; figure 4, iterative and one-pass logits]
@@ -124,8 +124,8 @@ static fr_status open_union(fr_drafter **out, const char *file, const fr_drafter
 
 // ---------------------------------------------------------------- iterative
 
-// The likeliest token of depth k + 1 behind `before`. The null token where no logit is a number; no
-// bias is added behind a null token.
+// The likeliest token of depth k + 1 after `before`. The null token where no logit is a number; no
+// bias is added after a null token.
 static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t before) {
     fr_shortlist list;
     float biased[FR_SHORTLIST_MOST];
@@ -142,7 +142,7 @@ static int32_t best_token(fr_states *s, const fr_cached_chain *c, int k, int32_t
     return s->pack->ids[list.index[best]];
 }
 
-// The token that state k reads: the likeliest behind the state before it.
+// The token that state k reads: the likeliest after the state before it.
 static int32_t fed_token(fr_states *s, const fr_cached_chain *c, int k) {
     return fr_draft_block_pack_of(s->pack)->pure
                ? FR_DRAFT_BLOCK_NULL

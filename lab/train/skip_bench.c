@@ -14,7 +14,7 @@ enum { PASS_PLACES = 8, PASS_ROWS = PASS_PLACES * FR_DEPTHS, LONGEST = 384, SHOR
 
 // ---------------------------------------------------------------- places
 
-// Whether the tokens behind row `at` and the FR_DEPTHS - 1 rows after it are all of an answer.
+// Whether the tokens after row `at` and the FR_DEPTHS - 1 rows after it are all of an answer.
 static bool is_place(const fr_sample *s, int at) {
     if (at < SHORTEST || at + FR_DEPTHS > s->n || at > LONGEST) return false;
     for (int k = 0; k < FR_DEPTHS; k++)

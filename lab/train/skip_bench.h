@@ -2,7 +2,7 @@
 // texts.
 //
 // A *place* is a text up to some token, in a KV cache of its own, and the FR_DEPTHS tokens that
-// follow: the chain that a draft would walk along. The whole model says once what it expects behind
+// follow: the chain that a draft would walk along. The whole model says once what it expects after
 // every token of the chain; a set of sublayers is judged by running all chains without them, many
 // places to a pass, as layer-skip drafts: K and V of the text are the whole model's.
 #ifndef LAB_TRAIN_SKIP_BENCH_H
@@ -13,7 +13,7 @@
 #include "train/data/dataset.h"
 #include "train/learner/learner.h"
 
-typedef struct fr_skip_row {     // what the whole model says behind a token of a chain
+typedef struct fr_skip_row {     // what the whole model says after a token of a chain
     int32_t first;               // its likeliest token
     int n;                       // of its likely tokens, those of the draft vocabulary,
     int32_t index[FR_SHARD_TOP]; // their places there

@@ -7,7 +7,7 @@
 #include "base/status.h"
 
 typedef struct fr_buffer {
-    char *data; // NULL until something was added; then a NUL, not counted, stands behind the bytes
+    char *data; // NULL until something was added; then a NUL, not counted, stands after the bytes
     size_t n, cap;
 } fr_buffer;
 
@@ -17,7 +17,7 @@ fr_status fr_buffer_reserve(fr_buffer *b, size_t more, fr_error *err);
 void fr_buffer_free(fr_buffer *b);
 bool fr_buffer_is_sound(const fr_buffer *b); // where there is data there is room for the NUL
 
-// The same for a list of any items: makes room for `more` behind the n of `size` bytes each that
+// The same for a list of any items: makes room for `more` after the n of `size` bytes each that
 // *data, of *cap items, holds (free with fr_free). False: no memory, and nothing has changed.
 bool fr_list_reserve(void **data, size_t *cap, size_t n, size_t more, size_t size);
 

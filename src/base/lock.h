@@ -1,7 +1,7 @@
 // lock.h — one writer of an output at a time.
 //
 // Whoever writes PATH holds a lock on PATH.lock, a small file with the number of the process. The
-// system ends the lock with the process, however that ends. A file that is left behind is taken
+// system ends the lock with the process, however that ends. A file that is left over is taken
 // over by the next writer.
 #ifndef FR_BASE_LOCK_H
 #define FR_BASE_LOCK_H

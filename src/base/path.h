@@ -21,7 +21,7 @@ static inline bool fr_path_folder_of(char folder[PATH_MAX], const char *path) {
     return true;
 }
 
-// The name behind the folder; "" where the path ends in a slash.
+// The name after the folder; "" where the path ends in a slash.
 static inline const char *fr_path_name(const char *path) {
     return path + fr_path_folder(path);
 }

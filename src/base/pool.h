@@ -21,7 +21,8 @@ fr_status fr_pool_open(fr_pool **out, int n_threads, fr_error *err); // 1..FR_MA
 void fr_pool_close(fr_pool *pool);
 int fr_pool_threads(const fr_pool *pool);
 void fr_pool_run(fr_pool *pool, fr_pool_fn *fn, void *arg);
-// Between the two the runs of other callers wait, and this thread's begin at once: for measurements.
+// Between the two the runs of other callers wait, and this thread's begin at once: for
+// measurements.
 void fr_pool_hold(fr_pool *pool);
 void fr_pool_release(fr_pool *pool);
 // Lets runs use fewer threads, from 1 up, while other programs keep the cores busy: two threads of
@@ -42,7 +43,7 @@ static inline void fr_pool_share(int count, int thread, int n_threads, int *begi
 // taken after it, and all of them before the next barrier.
 void fr_pool_deal(fr_pool *pool, int thread, int count);
 // The next piece [*begin, *end): of the thread's own share in ascending order, then of other
-// shares. It is a quarter of what is left of the share, but at least `least` items or the rest: few
+// shares. It is a quarter of the rest of the share, but at least `least` items or the rest: few
 // calls at first, small pieces at the end, when others may be waiting. False when nothing is left.
 bool fr_pool_take(fr_pool *pool, int thread, int least, int *begin, int *end);
 

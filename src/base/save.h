@@ -7,14 +7,14 @@
 
 // Writes n bytes beside `path` and renames: a reader sees the old file or the new one, with its
 // permissions. A link stays one, as the file that it leads to is written. FR_EIO; then nothing is
-// left behind and an old file stays as it was.
+// left over, and an old file stays as it was.
 fr_status fr_save(const char *path, const char *bytes, size_t n, fr_error *err);
 // Checks that this could be done, before the work whose result is to be written; `path` stays as it
 // is. What killed processes left beside it is removed. FR_EIO.
 fr_status fr_save_check(const char *path, fr_error *err);
 
-// Makes every folder on the way to `path` that is missing: the last one with `mode`, all others with
-// 0777, both less the umask. FR_EIO.
+// Makes every folder on the way to `path` that is missing: the last one with `mode`, all others
+// with 0777, both less the umask. FR_EIO.
 fr_status fr_make_folders(const char *path, mode_t mode, fr_error *err);
 
 // The same for callers that write themselves: a file beside `path`, written through fd, takes its

@@ -12,7 +12,7 @@
 bool fr_system_line(const char *root, const char *path, char *line, size_t room);
 // The whole number that the file begins with.
 bool fr_system_number(const char *root, const char *path, uint64_t *value);
-// The number behind `key` in a file of lines "KEY NUMBER" or "KEY: NUMBER".
+// The number after `key` in a file of lines "KEY NUMBER" or "KEY: NUMBER".
 bool fr_system_entry(const char *root, const char *path, const char *key, uint64_t *value);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct fr_watch {
     void *user;
 } fr_watch;
 
-// Without a watch (NULL) the work goes on to its end.
+// Without a watch (NULL) the work continues to its end.
 static inline bool fr_go_on(const fr_watch *w) {
     return !w || w->go_on(w->user);
 }

@@ -163,7 +163,7 @@ static fr_status converse(chat *c, fr_error *err) {
         if (command == FAILED) return err->code;
         if (n && command == NO_COMMAND) {
             const fr_status st = answer(c, line, n, err);
-            // A conversation that has filled its context can go on after /reset.
+            // A conversation that has filled its context can continue after /reset.
             if (st && st != FR_ECONTEXT) return st;
             if (st) fprintf(stderr, "forerun: %s; /reset starts anew\n", err->text);
             if (st) c->left_out = true;

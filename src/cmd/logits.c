@@ -10,7 +10,7 @@ typedef struct best { // a heap whose root is the least of the best
     const float *z;
 } best;
 
-// Whether a comes behind b: a smaller logit, or the same one and a higher id.
+// Whether a comes after b: a smaller logit, or the same one and a higher id.
 static bool behind(const float *z, int32_t a, int32_t b) {
     return z[a] < z[b] || (z[a] == z[b] && a > b);
 }

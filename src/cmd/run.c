@@ -19,7 +19,7 @@ typedef struct source {
     size_t n;
     bool messages;    // JSON
     const char *name; // of the file
-    fr_buffer bytes;  // the memory behind it
+    fr_buffer bytes;  // the memory after it
 } source;
 
 static fr_status read_source(source *s, const fr_cmd_args *args, fr_error *err) {
@@ -116,7 +116,8 @@ static int print_drafters(void) {
     return FR_EXIT_DONE;
 }
 
-// Refuses options of the conversation where the body or file has its own, or the text has no template.
+// Refuses options of the conversation where the body or file has its own, or the text has no
+// template.
 static int check_conversation(const fr_cmd_args *args) {
     const char *const own = args->request ? "--request" : args->raw ? "--raw" : NULL;
     if (args->system && args->messages)

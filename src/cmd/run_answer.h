@@ -14,7 +14,7 @@ typedef struct fr_run_answer {
     json_t *more;        // members that the document has besides, or NULL; the caller's
 } fr_run_answer;
 
-// Prints the document (--json), or the statistics behind the text that was streamed. The exit code
+// Prints the document (--json), or the statistics after the text that was streamed. The exit code
 // of an answer that is there, in part or whole.
 int fr_run_report(const fr_cmd_args *args, const fr_run_answer *answer);
 

@@ -73,7 +73,7 @@ static void wait_for_the_end(void) {
         usleep(100000);
 }
 
-// Says that it will end and goes on answering: a proxy or cluster sees /ready change only when it
+// Says that it will end and continues answering: a proxy or cluster sees /ready change only when it
 // looks again, and sends requests here until then.
 static void take_leave(fr_serve_job *j) {
     atomic_store(&j->server.ready, false);

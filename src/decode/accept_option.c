@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Reads a number that is followed by `end` and moves *text behind it.
+// Reads a number that is followed by `end` and moves *text after it.
 static bool read_number(const char **text, char end, double most, double *value) {
     char *stop;
     *value = strtod(*text, &stop);

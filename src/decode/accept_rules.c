@@ -35,7 +35,7 @@ static float chance_of(const fr_chance *p, int n, int32_t id) {
     return 0;
 }
 
-// What is left of q, which loses tokens as they are drawn.
+// The rest of q, which loses tokens as they are drawn.
 static double mass_of_draft(const fr_rejection *r, const fr_dist *dist) {
     double sum = 0;
     for (int i = 0; i < dist->n; i++)

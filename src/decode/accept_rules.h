@@ -1,11 +1,11 @@
-// accept_rules.h — when a candidate counts, other than by the target's own draw: rejection
-// sampling and typical acceptance. Functions on distributions; the walk that uses them is verify.h.
-// A workspace is opened with a group's rooms (FR_ENOMEM); nothing else here fails or allocates.
+// accept_rules.h — rules of acceptance other than the target's own draw: rejection sampling and
+// typical acceptance. Functions on distributions; the walk that uses them is verify.h. A workspace
+// is opened with a group (FR_ENOMEM); nothing else here fails or allocates.
 //
-// *Rejection* keeps the target's distribution p whatever the candidates are. Children that were
-// drawn from a distribution q are tested in the order drawn, child x passing with probability
-// min(1, p(x)/q(x)); after a rejection p becomes norm(max(p - q, 0)). What is left of p at the end
-// is drawn from.
+// *Rejection* keeps the target's distribution p for all candidates. Children that were drawn from a
+// distribution q are tested in the order drawn, child x passing with probability min(1, p(x)/q(x));
+// after a rejection p becomes norm(max(p - q, 0)). At the end the token is drawn from the rest of
+// p.
 // - One draw: the chain's rule.  [Leviathan 2023, Algorithm 1; Chen 2023, Algorithm 2]
 // - With replacement q stays as it is.  [SpecInfer 2024, §4.3: multi-step speculative sampling]
 // - Without replacement q loses x and is normalised again; an empty q ends the tests.  [EAGLE 2024,
@@ -15,8 +15,8 @@
 //   is no child, thus comes with its share of p; one draw from p says which, for all of them at
 //   once, and the outcome does not depend on which candidates there were. Testing a chosen child
 //   against a q that it was not drawn from would favour it.
-// Where a node has children of both kinds the draws are tested first. The chosen ones may depend on
-// the draws: what is left of p is right for any of them.
+// If a node has children of both kinds the draws are tested first. The chosen ones may depend on
+// the draws, because the rest of p is correct for each of them.
 #ifndef FR_DECODE_ACCEPT_RULES_H
 #define FR_DECODE_ACCEPT_RULES_H
 #include "decode/draw/sampler.h"
@@ -24,8 +24,8 @@
 
 typedef struct fr_rejection { // workspace of the rule
     int n_vocab;
-    fr_chance *left; // [n_vocab] what is left of p, summing to about 1
-    float *q;        // [n_vocab] what is left of q, by token; all 0 between calls
+    fr_chance *left; // [n_vocab] the rest of p, summing to about 1
+    float *q;        // [n_vocab] the rest of q, by token; all 0 between calls
 } fr_rejection;
 
 fr_status fr_rejection_open(fr_rejection *r, int n_vocab, fr_error *err);

@@ -1,7 +1,7 @@
-// budget.h — what passes take and what tokens are worth, followed through one request.
+// budget.h — the cost of passes and the worth of tokens, tracked through one request.
 //
 // A row pays when the tokens that it is expected to bring are worth more than the time that it
-// adds. A token is worth what one costs at present: a plain pass at most, less where drafts are
+// adds. The worth of a token is its cost at present: at most a plain pass, less if drafts are
 // accepted. It is never worth more than a token of the best pass that could be run now, because a
 // token left out of this pass comes in the next one at about that cost. Passes are predicted by the
 // measured cost (tree/cost.h), corrected by what they took in this request. Where texts are read in
@@ -31,7 +31,7 @@ typedef struct fr_budget {
     double group[FR_BUDGET_GROUPS]; // the same of passes of about so many rows, over drift
     int seen[FR_BUDGET_GROUPS];     // passes that this was learned from
     double seconds, tokens;         // of recent steps: older ones fade
-    double draft;                   // seconds that drafting a step takes of late
+    double draft;                   // recent seconds of drafting for a step
     double gained, spent;           // seconds: gained over plain decoding; of all steps
     double allowance;               // plain passes that a request may lose to begin with
 } fr_budget;
@@ -45,18 +45,18 @@ void fr_budget_join(fr_budget *p, double allowance, int context);
 bool fr_budget_is_sound(const fr_budget *p);
 
 // Seconds of a pass with logits on `rows` rows, the other members' roots and the `extra` rows
-// besides (NULL: none), behind `context` slots.
+// besides (NULL: none), after `context` slots.
 double fr_budget_pass(const fr_budget *p, int rows, const fr_extra_rows *extra, int context);
 // The same, with every row; 0: nothing was measured, and no pass seen that would give the guess a
 // scale.
 double fr_budget_predict(const fr_budget *p, int rows, const fr_extra_rows *extra, int context);
-// Seconds that one more token is worth behind `context` slots.
+// Seconds that one more token is worth after `context` slots.
 double fr_budget_token_cost(const fr_budget *p, int context);
 // What the last `own` of the `rows` rows add to the cost of such a pass, in units of the present
 // token cost.
 double fr_budget_rows_cost(const fr_budget *p, int rows, int own, const fr_extra_rows *extra,
                            int context);
-// Whether the account allows `seconds` to be lost on a trial behind `context` slots.
+// Whether the account allows `seconds` to be lost on a trial after `context` slots.
 bool fr_budget_affords(const fr_budget *p, double seconds, int context);
 
 // Whether the measured cost no longer fits this machine: many times, passes of some row counts took
@@ -88,8 +88,8 @@ typedef struct fr_budget_answer {
     int candidates; // of the n, the best
     int read;       // rows of prompts
 } fr_budget_answer;
-// First the candidates, beside the rows of prompts that a pass without any has room for. Then as many
-// rows of prompts as there is time for beside those.
+// First the candidates are chosen, beside the rows of prompts that fit a pass without candidates.
+// Then as many rows of prompts as the time of the pass permits.
 fr_budget_answer fr_budget_plan(const fr_budget *p, const fr_budget_wish *wish);
 
 // As extra rows: n rows of a prompt that has `own_context` committed slots, in a pass whose other
@@ -102,7 +102,7 @@ int fr_budget_reads(const fr_budget *p, double times, int rows, const fr_extra_r
 
 // Learns from a step: a pass of `rows` rows (the other members' roots besides), the `extra` ones
 // and those of texts that are read (NULL: none) took pass_seconds and gave `tokens`, after drafting
-// for draft_seconds. What is read is not charged to drafting.
+// for draft_seconds. The cost of reading is not charged to drafting.
 void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, const fr_extra_rows *read,
                      int context, int tokens, double pass_seconds, double draft_seconds);
 

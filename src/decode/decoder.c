@@ -115,8 +115,8 @@ static int lesser(int a, int b) {
 void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling) {
     assert(n >= 1 && n <= d->n_ctx);
     const bool stretched = fr_model_stretches(d->model, n - 1);
-    // The last token is the first root. It is not counted as known: no drafter can use what is
-    // known of it.
+    // The last token is the first root. It does not count as known, because no drafter can use
+    // that.
     const int same = d->kv.stretched == stretched ? lesser(in_common(d, prompt, n), n - 1) : 0;
     int kept = lesser(same, d->kv.n_committed);
     memcpy(d->ids, prompt, sizeof *prompt * (size_t)n);

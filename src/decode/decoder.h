@@ -16,10 +16,10 @@ enum { FR_PREFILL_ROWS = 64 }; // rows of one prompt chunk; any split gives the 
 
 typedef struct fr_decoder_group fr_decoder_group;
 
-// Told of every proposal, before its pass; the n_ids tokens known then end with the root.
+// Called for every proposal, before its pass; the n_ids tokens known then end with the root.
 typedef void fr_watch_fn(void *user, const fr_tree *proposed, int n_ids);
 
-// Told of every new token in order; false: this is the last one.
+// Called for every new token in order; false: this is the last one.
 typedef bool fr_emit_fn(void *user, int32_t token,
                         const fr_node *node); // node NULL: the target's own token
 
@@ -38,8 +38,8 @@ struct fr_decoder {
     fr_sampling sampling;
     int n_prompt;        // tokens of the text that were given, not generated
     fr_drafter *drafter; // borrowed; fr_drafter_none() when it opens
-    bool adapt;          // trees as large as what pays; false: as large as asked for
-    fr_tree_size size;   // of trees, where the user says it
+    bool adapt;          // trees as large as pays; false: of the size in `size`
+    fr_tree_size size;   // of trees, if the user sets it
     int32_t *ids;        // [n_ctx + FR_TREE_MAX_DEPTH + 2]
     int n_ids, n_ctx;
     int order;            // prompts of a lower one are read first; 0 when it opens
@@ -49,9 +49,9 @@ struct fr_decoder {
     fr_logprobs *scores;  // borrowed: [FR_TREE_MAX_DEPTH + 1] of the step's new tokens; NULL: none
     fr_logprobs *prompt_scores; // borrowed: [n_prompt] of the prompt's tokens; NULL: none
     int n_top;                  // of each, the likeliest tokens that are listed
-    bool drawn_scores;          // of new tokens: of what they are drawn from
-    fr_step_hook *hook;         // borrowed; NULL: all rows are in the pass
-    fr_watch_fn *watch;         // sees each proposal; NULL: none
+    bool drawn_scores;  // scores of new tokens are of the distribution that they are drawn from
+    fr_step_hook *hook; // borrowed; NULL: all rows are in the pass
+    fr_watch_fn *watch; // sees each proposal; NULL: none
     void *watch_user;
     fr_stats stats; // passes, rows, times, acceptance by depth
     // The present step, or the last one.
@@ -82,8 +82,8 @@ void fr_decoder_close(fr_decoder *d); // leaves its group
 // lies in scratch; KV, budget and drafter are sound.
 bool fr_decoder_is_sound(const fr_decoder *d);
 
-// Makes the context the n tokens of `prompt` (1..n_ctx), keeping what agrees with the present one.
-// What is not kept is read by the steps that follow.
+// Sets the context to the n tokens of `prompt` (1..n_ctx), keeping the prefix that agrees with the
+// present one. The following steps read the rest.
 void fr_decoder_begin(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);
 // A text of a model with LongRoPE that has outgrown the original context is read again, from its
 // beginning (docs/numerics.md): drops what was committed. Between steps.
@@ -93,10 +93,10 @@ bool fr_decoder_reads(const fr_decoder *d);
 
 // Begins and evaluates all but the last token, of a decoder by itself.
 void fr_decoder_prompt(fr_decoder *d, const int32_t *prompt, int n, const fr_sampling *sampling);
-void fr_decoder_shorten(fr_decoder *d); // gives up what is still to be read
+void fr_decoder_shorten(fr_decoder *d); // drops the tokens that are not read yet
 
-// Makes the context that of `from`, a decoder on the same model with keys and values of the same
-// type, as far as it has room.
+// Copies the context of `from`, a decoder on the same model with keys and values of the same type,
+// as far as it fits.
 void fr_decoder_adopt(fr_decoder *d, const fr_decoder *from);
 
 void fr_decoder_forget(fr_decoder *d); // the next text is read from its beginning
@@ -106,11 +106,11 @@ int fr_decoder_reach(const fr_decoder *d);
 
 // One pass of a decoder by itself: at most max_tokens (1 or more; n_ids + max_tokens <= n_ctx) new
 // tokens, at least one unless the model is broken; or none, where the pass read a part of the text.
-// Returns whether to go on.
+// Returns whether to continue.
 bool fr_decoder_step(fr_decoder *d, int max_tokens, fr_emit_fn *emit, void *user);
 
-// FR_OK, or FR_EDATA where the last step ended because the model's logits were not finite: the text
-// stands as it was before that step. Until the next pass.
+// FR_OK, or FR_EDATA if the last step ended because the model's logits were not finite: the text is
+// as before that step. Valid until the next pass.
 fr_status fr_decoder_fault(fr_decoder *d, fr_error *err);
 
 fr_context fr_decoder_context(const fr_decoder *d);      // what its drafter may read

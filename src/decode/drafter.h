@@ -1,9 +1,9 @@
 // drafter.h — what proposes candidates: a table of verbs; every method has its folder in draft/.
 //
 // The step (step.c) calls the verbs and keeps the drafter's clock. Plain decoding is
-// the drafter whose verbs do nothing (fr_drafter_none). Drafters own what they learned and
-// remember. They never touch the target's committed KV and may propose anything: what is wrong
-// costs time, never bytes.
+// the drafter whose verbs do nothing (fr_drafter_none). Drafters own the data that they learn. They
+// never change the target's committed KV, and may propose anything: a wrong proposal costs time,
+// never bytes.
 #ifndef FR_DECODE_DRAFTER_H
 #define FR_DECODE_DRAFTER_H
 #include "decode/budget.h"
@@ -34,12 +34,12 @@ typedef struct fr_needs {
     const fr_matrix *maps; // of the LINEAR rows it attaches
     int n_maps;
     int own_taps;  // tapped layers of passes that it runs itself
-    int resumes;   // the layer from which its rows go on (`extend`); 0: none do
+    int resumes;   // the layer from which its rows continue (`extend`); 0: none do
     bool all_rows; // `observe` reads what hangs off the accepted path, too
 } fr_needs;
 
-// The seconds that a drafter takes in a step: those of its own verbs, and its share, by rows, of the
-// passes that drafters run together. The batch starts and stops it; a drafter reads laps.
+// The seconds that a drafter takes in a step: those of its own verbs, and its share, by rows, of
+// the passes that drafters run together. The batch starts and stops it; a drafter reads laps.
 typedef struct fr_draft_clock {
     bool runs;
     double since; // ... from when
@@ -62,8 +62,8 @@ static inline int fr_row_place(fr_row_places p, int row) {
     return p.first + (p.at ? p.at[row] : row);
 }
 
-// What a drafter may read. ids: every token known so far, prompt and output; the last one is the
-// root, not yet evaluated, so n_ids - 1 of them are committed.
+// The data that a drafter may read. ids: every token known so far, prompt and output; the last one
+// is the root, which is not evaluated yet, so n_ids - 1 of them are committed.
 typedef struct fr_context {
     const fr_model *model;
     fr_forward *forward;  // for passes of its own on the target (skip set, stop layer); scratch is
@@ -103,7 +103,7 @@ typedef struct fr_verdict {
     const fr_row *rows; // candidate rows first (row i is node i), then the attached ones
     int n_rows;
     int path[FR_TREE_MAX_DEPTH + 1]; // nodes that were committed, the root first
-    int n_path;                      // 0 only within the step: no drafter is told
+    int n_path;                      // 0 only within the step, never in a drafter's call
     int broken;                      // where n_path is 0: the node whose logits are no numbers
     int32_t next;                    // the token after the path: the next root
 } fr_verdict;
@@ -116,7 +116,7 @@ struct fr_draft_pass {
 
 typedef struct fr_draft_want {
     fr_draft_pass *pass; // that the drafter needs next; NULL: the proposal is complete
-    int rows;            // that it has put into it; 0: there was no room, want them after it
+    int rows; // that it has put into it; 0: the batch is full, request them after the pass
 } fr_draft_want;
 
 // What a drafter, or several one after the other, propose in a step.
@@ -149,16 +149,16 @@ typedef struct fr_drafter_ops {
     // Adds candidates and what comes with them. The tree may hold those of other parts of the SPEC
     // already. The step keeps the best ones (budget.h), unless they were drawn at random (fr_dist):
     // then the drafter has chosen the tree's size itself. A drafter with passes of its own only
-    // begins here: the batch then asks what it wants, runs that pass, and hands over what it got,
-    // until nothing is wanted.
+    // begins here. Then the batch polls which rows it wants, runs their pass, and passes it the
+    // results, until no rows are wanted.
     void (*propose)(fr_drafter *d, const fr_context *c, fr_proposal *p);
     // Puts the rows of its next pass into the network's batch. Called again with the same state if
-    // there was no room.
+    // the batch was full.
     fr_draft_want (*want)(fr_drafter *d, const fr_context *c, fr_proposal *p);
     // Takes the results of the rows that it wanted.
     void (*got)(fr_drafter *d, const fr_context *c, fr_proposal *p);
     // Called before the pass. Changes rows[0..n) (row i < tree->n is node i) to what the drafter
-    // needs of it and may attach rows; returns the new n, at most max. Rows of nodes may go on
+    // needs of it and may attach rows; returns the new n, at most max. Rows of nodes may continue
     // where the drafter's own passes of `propose` left them: in their scratch slots, from layer
     // needs.resumes on, with the residual there. All ancestors of such a row, up to the root, are
     // such rows too. (Where needs.resumes is 0, scratch is dropped after `propose`.) Attached rows
@@ -167,7 +167,7 @@ typedef struct fr_drafter_ops {
                   int max);
     // After commit; results are still readable.
     void (*observe)(fr_drafter *d, const fr_context *c, const fr_verdict *v);
-    // Adds (counts.h) what it counted since `begin`.
+    // Adds its counts since `begin` (counts.h).
     void (*report)(const fr_drafter *d, fr_draft_counts *to);
     void (*close)(fr_drafter *d);
 } fr_drafter_ops;
@@ -186,7 +186,7 @@ struct fr_drafter { // embedded first in a method's own struct
     fr_needs needs;
     uint8_t part;      // its number in the SPEC, written into the nodes it adds
     int default_nodes; // most nodes that it proposes where the user gives no number, root included
-    fr_hits hits;      // of its kinds of guesses: what it expects, then what the step learns
+    fr_hits hits;      // of its kinds of guesses: expected rates, which the step corrects
     bool has_dists;    // it guesses from distributions, of which `watch` is told; else the tree is
                        // all there is
     fr_dist_watch watch;
@@ -196,13 +196,13 @@ struct fr_drafter { // embedded first in a method's own struct
     int n_parts;
 };
 
-// Plain decoding: one object that all share and nobody writes to. Under every rule its bytes are
-// those of EXACT.
+// Plain decoding: one shared object that is never written. Under every rule its bytes are those of
+// EXACT.
 fr_drafter *fr_drafter_none(void);
 static inline bool fr_drafter_is_none(const fr_drafter *d) {
     return d == fr_drafter_none();
 }
-// Whether somebody is told of its distributions, so that it drafts along his path alone.
+// Whether a watch reads its distributions, so that it drafts only along the watch's path.
 static inline bool fr_drafter_is_watched(const fr_drafter *d) {
     return d->watch.next != NULL;
 }

@@ -2,9 +2,9 @@
 //
 // A step of a group: every member that decodes proposes; rows are chosen over all of them by what
 // they bring and cost together (budget.h); members that still read a prompt add the rows of a
-// chunk; one pass; every member verifies, emits, commits and shows its drafter what came of it. All
-// have verified before any proposes again, as logits and hidden states lie in the workspace that
-// they share. A row's bits do not depend on its company, so a member's text is what it would be
+// chunk; one pass; every member verifies, emits, commits, and its drafter observes the result. All
+// members have verified before any proposes again, because logits and hidden states are in their
+// shared workspace. A row's bits do not depend on its company, so a member's text is the same as
 // alone.
 #ifndef FR_DECODE_GROUP_H
 #define FR_DECODE_GROUP_H
@@ -15,7 +15,7 @@ enum {
     FR_GROUP_TAPS = 12,
     FR_GROUP_MAPS = 64,
     FR_GROUP_ROOMS =
-        4, // threads that verify at most: a room is some 50 bytes a token of the vocabulary
+        4, // limit of threads that verify: each needs some 50 bytes a token of the vocabulary
 };
 
 typedef enum fr_step_phase { // of a step, in this order
@@ -37,7 +37,7 @@ struct fr_decoder_group {
     int n_rooms;
     fr_decoder *member[FR_GROUP_MEMBERS];
     int n_members;
-    // The present step.
+    // State of the current step.
     fr_row rows[FR_MAX_ROWS];
     int n_rows;
     fr_kv *kv[FR_GROUP_MEMBERS];
@@ -55,17 +55,17 @@ struct fr_decoder_group {
 // For decoders of up to n_ctx tokens. FR_ENOMEM.
 fr_status fr_decoder_group_open(fr_decoder_group **out, const fr_model *m, int n_ctx,
                                 fr_error *err);
-// The same with no more room than one decoder has use for, whose drafter needs this.
+// The same with the capacity that one decoder with these needs uses.
 fr_status fr_decoder_group_open_one(fr_decoder_group **out, const fr_model *m, int n_ctx,
                                     const fr_needs *needs, fr_error *err);
 void fr_decoder_group_close(fr_decoder_group *g); // without members; NULL is fine
 
-// Opens a decoder as a member; fr_decoder_close takes it out. FR_ENOMEM; FR_EUNSUP: the group is
-// full, or its drafters read more layers, or have more maps, than a pass has room for.
+// Opens a decoder as a member; fr_decoder_close removes it. FR_ENOMEM; FR_EUNSUP: the group is
+// full, or its drafters read more layers, or have more maps, than a pass can hold.
 fr_status fr_decoder_join(fr_decoder *d, fr_decoder_group *g, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err);
 
-// Has room for scores of tokens (fr_decoder.scores). FR_ENOMEM.
+// Allocates memory for scores of tokens (fr_decoder.scores). FR_ENOMEM.
 fr_status fr_decoder_group_score(fr_decoder_group *g, fr_error *err);
 
 // For decoder.c: a member comes, begins a text, and goes.
@@ -74,11 +74,11 @@ fr_status fr_decoder_group_add(fr_decoder_group *g, fr_decoder *d, const fr_need
 void fr_decoder_group_begin(fr_decoder *d);
 void fr_decoder_group_remove(fr_decoder_group *g, fr_decoder *d);
 
-// Between steps: members are sound and know their group.
+// The invariant between steps: members are sound and refer to their group.
 bool fr_decoder_group_is_sound(const fr_decoder_group *g);
 
-// One pass of all members that have a turn, of which each is used up. Their go_on says what is
-// left. False: nobody had one.
+// Runs one pass of all members that have a turn, and uses up their turns. go_on says of each
+// whether it has more to do. False: no member had a turn.
 bool fr_decoder_group_step(fr_decoder_group *g);
 
 #endif

@@ -52,8 +52,8 @@ static bool is_sized(const fr_decoder *d) {
     return d->adapt && !wanted_nodes(d);
 }
 
-// Candidates drawn at random must not be picked over afterwards, so under rejection the size wanted
-// is the limit. Otherwise more are asked for, and the best are taken.
+// Candidates drawn at random must not be selected afterwards, so under rejection the wanted size is
+// the limit. Otherwise drafters may propose more, and the best are taken.
 static int most_nodes(const fr_decoder *d, int n_roots) {
     const int wanted = wanted_nodes(d), usual = d->drafter->default_nodes;
     const bool rejects = d->accept.rule == FR_RULE_REJECTION;
@@ -67,7 +67,7 @@ static int most_nodes(const fr_decoder *d, int n_roots) {
     return (is_sized(d) && !rejects) || most < share_of(d, n_roots) ? most : share_of(d, n_roots);
 }
 
-// How deep candidates are of use: what is left of the answer, and no deeper than a given shape.
+// How deep candidates are of use: the rest of the answer, and no deeper than a given shape.
 static int deepest(const fr_decoder *d, int tokens) {
     const int shape = d->size.shape.n ? fr_shape_depth(&d->size.shape) : tokens - 1;
     return shape < tokens - 1 ? shape : tokens - 1;
@@ -96,7 +96,7 @@ static bool wants_pass(fr_decoder *d) {
     const fr_context c = fr_decoder_context(d);
     d->want = d->drafter->ops->want(d->drafter, &c, &d->proposal);
     d->drafts = d->want.pass != NULL;
-    // A proposal that is complete leaves nothing in scratch, but for rows that go on in the pass.
+    // A complete proposal leaves only rows that continue in the pass in scratch.
     if (!d->drafts && !d->drafter->needs.resumes) fr_kv_drop_scratch(&d->kv);
     fr_draft_clock_stop(&d->draft_clock);
     assert(d->drafts || fr_tree_is_sound(&d->proposal.tree));
@@ -104,7 +104,7 @@ static bool wants_pass(fr_decoder *d) {
 }
 
 static void got_pass(fr_decoder *d, double seconds) {
-    if (!d->want.rows) return; // there was no room: it asks again
+    if (!d->want.rows) return; // the batch was full: it waits for the next pass
     d->draft_clock.lap += seconds;
     fr_draft_clock_start(&d->draft_clock);
     const fr_context c = fr_decoder_context(d);
@@ -172,8 +172,8 @@ typedef struct ranked { // scores of a member's candidates, descending
     int n, taken;
 } ranked;
 
-// Scores of the members whose trees are open; the others take what they want. How many candidates
-// those are.
+// Collects the scores of the members whose trees are open; the others keep all their candidates.
+// Returns the number of these kept candidates.
 static int gather(const batch *b, ranked *by, fr_extra_rows *extra) {
     int settled = 0;
     for (int i = 0; i < b->n_roots; i++) {
@@ -210,9 +210,9 @@ static int merge(ranked *by, int n, int room, float *score, int *from) {
     return n_scores;
 }
 
-// Which candidates are in the pass; returns how many rows of prompts are. A user's size, or one drawn at
-// random, is settled. All other candidates compete: those of highest score among all members are
-// taken, as many as the budget says.
+// Chooses the candidates of the pass, and returns the number of rows of prompts. A size set by the
+// user, or a tree drawn at random, is fixed. All other candidates compete: those of highest score
+// among all members are taken, as many as the budget allows.
 // [goodput: TurboSpec, Liu et al. 2024, §4; rows over requests: AdaServe, Li et al. 2025, §4]
 static int plan(const batch *b) {
     const fr_decoder_group *g = b->group;
@@ -611,8 +611,8 @@ static void observe(const batch *b) {
 
 // ---------------------------------------------------------------- learn
 
-// What the pass has of a member besides whole rows with logits: attached rows that join late or
-// want no logits, and candidate rows that go on from a middle layer.
+// A member's rows in the pass that are not whole rows with logits: attached rows that join late or
+// need no logits, and candidate rows that continue from a middle layer.
 static fr_extra_rows extra_rows_of(const fr_decoder *d) {
     const int layers = d->model->config.n_layer;
     fr_extra_rows extra = {.rows = d->n_rows - d->tree.n};

@@ -1,4 +1,4 @@
-// step_hook.h — leaves rows of a step out of the pass, and brings results from elsewhere.
+// step_hook.h — leaves rows of a step out of the pass, and supplies their results.
 //
 // NULL in the product: every row is in the pass. forerun-lab measures tokens a pass with one
 // (lab/cmd/replay/known_answer.h). A row's result does not depend on its company, so every row that

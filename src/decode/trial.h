@@ -1,10 +1,10 @@
-// trial.h — what does not pay at present is left out for a while, and then tried again.
+// trial.h — pauses a kind of drafting that does not pay at present, and tries it again later.
 //
-// Whether drafting pays, or a window, attached rows, an old chain of states, shows only where it is
-// done. So what is expected not to pay rests for a *pause* of some steps. Then it is tried, where
-// the account of the request can afford that (budget.h): the caller asks. Every trial doubles the
-// pause before the next one, up to a longest; as soon as it is expected to pay, the pause is the
-// shortest again.
+// Whether drafting pays, or a window, attached rows, an old chain of states, is only seen while it
+// is done. So a kind that is expected not to pay rests for a *pause* of some steps. Then it is
+// tried, if the account of the request can afford that (budget.h); the caller checks this. Every
+// trial doubles the pause before the next one, up to a limit. As soon as the kind is expected to
+// pay, the pause is the shortest again.
 #ifndef FR_DECODE_TRIAL_H
 #define FR_DECODE_TRIAL_H
 #include <stdbool.h>

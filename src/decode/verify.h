@@ -1,6 +1,6 @@
 // verify.h — one walk of the tree: which candidates count, and the token after them.
 //
-// Every rule fills v->path, v->n_path and v->next, and appends the tokens of the path behind the
+// Every rule fills v->path, v->n_path and v->next, and appends the tokens of the path after the
 // known ones (v->n_path of them, the last being v->next), so that a repeat penalty sees at each
 // node the text before it. Logits of the nodes walked are changed.
 //
@@ -45,11 +45,11 @@ typedef struct fr_rule_ops {
 
 // By fr_rule.
 // - exact: at each node the target's own token for the next position is drawn (greedy, or with the
-//   noise of that position); where a child holds it the walk goes on there, else it stops and the
-//   token is the next root. Every token is thereby the one that plain decoding gives.
-// - rejection: the same walk where rejection sampling says the token: the target's distribution,
-//   other bytes. It uses noise of its own at every node: whether a place has candidates may depend
-//   on the noise of the target's draws there.
+//   noise of that position). If a child has this token the walk continues there; else it stops and
+//   the token is the next root. So every token is the one of plain decoding.
+// - rejection: the same walk, but rejection sampling determines the token. This keeps the target's
+//   distribution, not the bytes. It uses noise of its own at every node, because whether a place
+//   has candidates may depend on the noise of the target's draws there.
 // - typical: the longest path of typical nodes, of equally long ones the most probable; then the
 //   target's own draw. All branches are looked at, each node at most once.
 extern const fr_rule_ops fr_rules[FR_RULES];

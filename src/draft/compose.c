@@ -23,7 +23,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     return kept;
 }
 
-// Only one part's rows can go on in the target's pass (`extend`): those of the first part that
+// Only one part's rows can continue in the target's pass (`extend`): those of the first part that
 // drafted some. The scratch slots of all others are freed for the next part and the tree's own
 // rows.
 static void end_part(fr_compose *d, const fr_context *c) {
@@ -98,7 +98,7 @@ static const fr_drafter_ops OPS = {.name = "compose",
                                    .report = report,
                                    .close = close_compose};
 
-// Rows that go on at a middle layer have no residuals below it for others to read.
+// Rows that continue at a middle layer have no residuals below it for others to read.
 static bool reads_below(const fr_needs *n, int layer) {
     return layer && (n->n_maps || (n->n_taps && n->taps[0] < layer));
 }

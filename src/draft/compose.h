@@ -1,9 +1,9 @@
 // compose.h — several drafters whose candidates share one tree.
 //
-// The parts propose one after the other, the cheapest first, each into the same tree: equal guesses
-// merge, and a part may read what stands there already and leave it at that. What they need of the
-// target's passes is united; two parts that both read layers of the residual or both attach linear
-// maps cannot be, unless they read the same layers.
+// The parts propose one after the other, the cheapest first, into the same tree. Equal guesses
+// merge, and a part may read the present tree and add nothing. Their needs of the target's passes
+// are united. Two parts that both read layers of the residual, or both attach linear maps, cannot
+// be composed unless they read the same layers.
 #ifndef FR_DRAFT_COMPOSE_H
 #define FR_DRAFT_COMPOSE_H
 #include "decode/drafter.h"

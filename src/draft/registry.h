@@ -20,7 +20,7 @@ fr_status fr_drafter_check(const char *spec, fr_error *err);
 // of its file or its memory.
 fr_drafter_open_spec_fn fr_drafter_open;
 
-// Methods of the program's own, behind those of the library, up to NULL. The library holds an empty
+// Methods of the program's own, after those of the library, up to NULL. The library holds an empty
 // table for programs that have none: one that defines it is linked with its own.
 extern const fr_drafter_method *const fr_drafter_more_methods[];
 

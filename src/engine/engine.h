@@ -1,4 +1,5 @@
-// engine.h — what an engine is made of, for programs of this project that need more than forerun.h.
+// engine.h — what an engine is made of, for programs of this project that need more than
+// forerun.h.
 #ifndef FR_ENGINE_ENGINE_H
 #define FR_ENGINE_ENGINE_H
 #include "catalog/facts.h"
@@ -37,24 +38,24 @@ void fr_session_watch(fr_session *s, fr_watch_fn *watch, void *user);
 // ends it. For a session that does not adapt, under the exact rule.
 void fr_session_hook(fr_session *s, fr_step_hook *hook);
 
-// Has the drafter asked at every place of what is generated, and nothing of it used: each pass takes
-// the root alone, so tokens are those of plain decoding, one a step. `watch` sees each proposal,
-// after `dists` was told of the distributions that it comes from; false: the drafter has none, or
-// is composed of several, and its proposals are all there is. Before the first generation.
+// Lets the drafter propose at every place of the generated text without using the proposals: each
+// pass has the root alone, so tokens are those of plain decoding, one a step. `watch` gets each
+// proposal, after `dists` got its distributions. False: the drafter has no distributions, or is
+// composed of several, and only proposals are reported. Call it before the first generation.
 bool fr_session_ask_everywhere(fr_session *s, fr_watch_fn *watch, const fr_dist_watch *dists,
                                void *user);
 
 // A session that is paused takes no part in its group's steps. Its context stays as it is, and its
-// generation goes on later with the same bytes. A new generation is not paused.
+// generation continues later with the same bytes. A new generation is not paused.
 void fr_session_pause(fr_session *s, bool paused);
 // Of prompts that a group reads in the same steps, those of a lower order come first, though a part
 // of each is read in every step. 0 until it is set.
 void fr_session_order(fr_session *s, int order);
-// Goes on with a generation of the same request that was ended: answer[n] are the tokens that it had
-// given. `stream` gets their text again, and the bytes are those of a generation that was never
-// ended. The prompt and the n tokens are not scored again: result.prompt_logprobs is NULL, as are the
-// first n of result.logprobs. FR_EARG: an id is none of the vocabulary; FR_ECONTEXT: prompt and
-// answer do not fit the context; otherwise as fr_session_begin.
+// Continues an ended generation of the same request: answer[n] are the tokens that it had given.
+// `stream` gets their text again, and the bytes are those of a generation that was never ended. The
+// prompt and the n tokens are not scored again: result.prompt_logprobs is NULL, as are the first n
+// of result.logprobs. FR_EARG: an id is none of the vocabulary; FR_ECONTEXT: prompt and answer do
+// not fit the context; otherwise as fr_session_begin.
 fr_status fr_session_begin_again(fr_session *s, const fr_request *request, const int32_t *answer,
                                  int n, fr_error *err);
 

@@ -1,4 +1,4 @@
-// facts.c — what an engine says of itself.
+// facts.c — facts about an engine for its callers.
 #include "engine/engine.h"
 
 void fr_engine_take_facts(fr_engine *e, double load_seconds) {

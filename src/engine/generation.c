@@ -1,11 +1,11 @@
-// generation.c — one generation: reads the prompt, steps while text is delivered, and finishes the
-// text and the statistics.
+// generation.c — one generation: reads the prompt, steps while text is delivered, and finishes
+// the text and the statistics.
 #include "base/clock.h"
 #include "engine/session.h"
 #include <assert.h>
 #include <string.h>
 
-// Asks the listener whether to go on where there is no text to deliver.
+// Calls the listener without text, so that it can end the generation.
 static bool keep_going(const fr_generation *g) {
     const fr_request *r = &g->request;
     return !r->stream || r->stream(r->user, &(fr_piece){.text = "", .token = -1});
@@ -113,8 +113,8 @@ static fr_status open_score_room(fr_session *s, fr_error *err) {
     return FR_OK;
 }
 
-// Has the decoder score tokens where the request wants that. Where n_answer tokens of the answer are
-// known, the prompt was scored before.
+// Has the decoder score tokens where the request wants that. Where n_answer tokens of the answer
+// are known, the prompt was scored before.
 static fr_status open_scores(fr_session *s, const fr_request *request, int n_answer,
                              fr_error *err) {
     fr_decoder *d = &s->decoder;
@@ -134,7 +134,7 @@ static fr_status open_scores(fr_session *s, const fr_request *request, int n_ans
             s->logprobs_at[i] = NULL; // until they are read
         d->prompt_scores = s->logprobs;
         s->result.prompt_logprobs = s->logprobs_at;
-        fr_decoder_forget(d); // what is known need not be read, but was not scored
+        fr_decoder_forget(d); // known tokens need not be read, but were not scored
     }
     return FR_OK;
 }
@@ -143,7 +143,7 @@ _Static_assert(sizeof(((fr_session *)0)->used) == sizeof(((fr_stats *)0)->used),
 
 // ---------------------------------------------------------------- calls that hand out text
 
-// Ends a call. A session that `stream` closed is freed here, which the call's error says.
+// Ends a call. A session that `stream` closed is freed here; the call's error reports that.
 static fr_status leave(fr_session *s, fr_status st, fr_error *err) {
     s->work.inside = false;
     if (!s->work.closed || s->work.holds) return st;
@@ -153,7 +153,7 @@ static fr_status leave(fr_session *s, fr_status st, fr_error *err) {
 
 static bool step_alone(fr_session *s);
 
-// Makes the prompt and what is known of its answer the context, and hands that answer out once more.
+// Sets the context to the prompt and the known part of its answer, and streams that part again.
 static fr_status begin_text(fr_generation *g, const int32_t *answer, int n, fr_error *err) {
     const fr_request *r = &g->request;
     fr_decoder *d = &g->s->decoder;
@@ -263,8 +263,8 @@ static void tell_counts(fr_stats *to, const fr_stats *now) {
     memcpy(to->seconds_by_rows, now->seconds_by_rows, sizeof to->seconds_by_rows);
 }
 
-// Shows the scores of the prompt's tokens that have been read: in a pass that broke, of those before
-// the broken one.
+// Shows the scores of the prompt's tokens that have been read: in a pass that broke, of those
+// before the broken one.
 static void show_scored(fr_generation *g) {
     fr_session *s = g->s;
     const fr_decoder *d = &s->decoder;
@@ -281,7 +281,7 @@ void fr_generation_settle(fr_generation *g) {
     if (g->read && g->request.prompt_logprobs) show_scored(g);
     g->over = !d->go_on;
     if (g->over && !g->status) finish_text(g);
-    if (!g->status) g->status = fr_decoder_fault(d, &g->err); // what came before it is handed out
+    if (!g->status) g->status = fr_decoder_fault(d, &g->err); // earlier text is delivered
     if (g->read && !g->before)
         d->stats.seconds_prompt += took;
     else
@@ -298,7 +298,7 @@ static bool step_alone(fr_session *s) {
     return fr_session_runs(s);
 }
 
-// `stream` may close the session and the group, so the group is kept open until it was asked.
+// `stream` may close the session and the group, so the group is kept open during the call.
 static bool step_group(fr_session *s) {
     fr_group *g = s->group;
     g->n_keepers++;

@@ -16,7 +16,7 @@ fr_status fr_engine_measure(fr_engine *e, int rounds, fr_progress_fn *progress, 
     return st;
 }
 
-// A profile that is there, or was broken off while it was measured: kept where the last call says.
+// Stores a loaded or partly measured profile in the folder of the last call.
 static fr_status keep_in(fr_engine *e, const char *path, fr_progress_fn *progress, void *user,
                          fr_error *note, fr_error *err) {
     fr_error unkept;

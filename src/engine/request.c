@@ -1,4 +1,4 @@
-// request.c — what a generation is asked for: read as this library knows it, and checked.
+// request.c — reads and checks the request of a generation.
 #include "base/sized.h"
 #include "engine/session.h"
 #include <limits.h>

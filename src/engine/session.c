@@ -26,7 +26,7 @@ static fr_status open_drafter(fr_session *s, const fr_session_options *o, int n_
     fr_status st = fr_drafter_open(&s->drafter, s->used, spec, &config, err);
     // A choice of `auto` that cannot be opened is not the caller's fault (a pack, draft model or
     // datastore may be gone since, or be damaged), so the next best is tried. With options there is
-    // no such fallback: they ask for the drafter that they belong to.
+    // no such fallback, because they belong to one drafter.
     while (st && st != FR_ENOMEM && !o->draft_opts && strcmp(spec, FR_DRAFTER_AUTO)) {
         const bool known = fr_auto_forget(s->engine, spec);
         spec = known ? fr_auto_spec(s->engine, &s->reason) : FR_DRAFTER_AUTO;
@@ -138,8 +138,8 @@ bool fr_session_ask_everywhere(fr_session *s, fr_watch_fn *watch, const fr_dist_
     return s->drafter->has_dists;
 }
 
-// Drops the measured cost if this session's passes contradict it, so that it is measured anew when
-// it is next asked for.
+// Drops the measured cost if this session's passes contradict it, so that it is measured anew at
+// its next use.
 static void forget_cost(fr_session *s) {
     fr_error unkept;
     fr_profile *p = s->engine->profile;

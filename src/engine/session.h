@@ -9,7 +9,7 @@
 #include "text/stream.h"
 #include <stdatomic.h>
 
-// One generation: tokens become bytes, bytes pass the stop strings, and what is left becomes whole
+// One generation: tokens become bytes, bytes pass the stop strings, and the rest becomes whole
 // UTF-8 for the stream and the session's result.
 typedef struct fr_generation {
     fr_session *s;
@@ -20,10 +20,10 @@ typedef struct fr_generation {
     fr_stop *stop;
     fr_stream utf8;
     fr_piece piece;
-    fr_status status;       // of handing text out, or what is wrong with the model's numbers,
+    fr_status status;       // of delivering text, or of the model's numbers,
     fr_error err;           // ... and its sentence
     bool over;              // no step is left
-    double started;         // the step at hand
+    double started;         // the current step
     int before;             // tokens given before it
     bool known;             // those that are given are of a known answer (fr_session_begin_again)
     int n_scored;           // tokens of the prompt that have scores, where those are wanted
@@ -32,8 +32,8 @@ typedef struct fr_generation {
     char *filtered, *clean; // room for one piece at either stage
 } fr_generation;
 
-// Calls at work that may call the user's `stream`. What `stream` calls is refused (FR_EARG). A session
-// that it closes is freed when the outermost call ends.
+// Calls at work that may call the user's `stream`. What `stream` calls is refused (FR_EARG). A
+// session that it closes is freed when the outermost call ends.
 typedef struct fr_at_work {
     bool inside; // such a call is at work
     int holds;   // calls at work that consist of several such, and need the session to their end
@@ -47,7 +47,7 @@ struct fr_session {
     fr_decoder decoder;
     fr_drafter *drafter;
     char used[FR_DRAFTER_NAME]; // as fr_stats has it
-    const char *reason;         // why the drafter is what it is
+    const char *reason;         // why this drafter was chosen
     int32_t *tokens;            // [n_ctx + 1] of the last generation
     fr_buffer text;             // of the last generation
     // Open once a request wanted logprobs:
@@ -72,7 +72,8 @@ struct fr_group {
     fr_group_pass last;
 };
 
-// Copies the request into g, as this library knows it, and checks it. FR_EARG, FR_ECONTEXT, FR_ENOMEM.
+// Copies the request into g, in this library's version of the struct, and checks it. FR_EARG,
+// FR_ECONTEXT, FR_ENOMEM.
 fr_status fr_generation_read(fr_generation *g, const fr_request *request, fr_error *err);
 // FR_EARG: one of the n ids is none of the vocabulary, or ids are missing; `what` names the list.
 fr_status fr_generation_check_ids(const fr_generation *g, const char *what, const int32_t *ids,
@@ -91,7 +92,8 @@ fr_status fr_group_add(fr_group *group, fr_session *s, int n_ctx, fr_error *err)
 void fr_group_remove(fr_group *group, fr_session *s);          // which keeps it open no longer
 bool fr_group_has(const fr_group *group, const fr_session *s); // s may be closed
 bool fr_group_is_free(const fr_group *group); // no step is at work, nor a call of a session's
-// FR_EARG: the call comes from `stream`, within a call of the session, its group or another of that.
+// FR_EARG: the call comes from `stream`, within a call of the session, its group or another of
+// that.
 fr_status fr_session_check_free(const fr_session *s, fr_error *err);
 
 #endif

@@ -37,7 +37,7 @@ static fr_status describe(fr_text *t, fr_error *err) {
     return FR_OK;
 }
 
-// A copy with a NUL behind it; NULL where there is no text.
+// A copy with a NUL after it; NULL where there is no text.
 static fr_status copy_template(char **out, const char *text, size_t bytes, fr_error *err) {
     if (!bytes) return FR_OK;
     if (!(*out = fr_alloc_zero(bytes + 1)))
@@ -58,8 +58,8 @@ static fr_status take_chat(fr_text *t, const char *text, size_t bytes, fr_error 
     return st == FR_ENOMEM ? fr_fail(err, st, "%s", t->no_chat.text) : FR_OK;
 }
 
-// The second template of some files, as of Hermes 2 and 3, whose first knows no tools. One that
-// cannot be used is as none.
+// The second template of some files, as of Hermes 2 and 3, whose first lacks tools. A template that
+// cannot be used counts as absent.
 static fr_status take_tool_chat(fr_text *t, fr_error *err) {
     fr_gguf_str text = {"", 0};
     fr_error why;

@@ -37,7 +37,7 @@ struct fr_gguf {
 // Reads header, metadata and tensor table of g->data[0..bytes) into g.  [parse.c]
 fr_status fr_gguf_parse(fr_gguf *g, fr_error *err);
 
-// (Re)builds the table behind fr_gguf_tensor_find. FR_EDATA when a name stands twice.  [parse.c]
+// (Re)builds the table of fr_gguf_tensor_find. FR_EDATA when a name stands twice.  [parse.c]
 fr_status fr_gguf_index_tensors(fr_gguf *g, fr_error *err);
 
 // Makes room for one more element of `size` bytes in a growing table. False: no memory.  [parse.c]

@@ -55,7 +55,7 @@ void fr_gguf_writer_tensor_copy(fr_gguf_writer *w, const char *name, fr_type typ
 
 // Writes the file whole or not at all: into a temporary file beside `path`, synced to disk, then
 // renamed over it. FR_EARG for what was collected wrongly, FR_ENOMEM, FR_EIO (full disk, no
-// permission; nothing is left behind). May be called again, with another path.
+// permission; nothing is left over). May be called again, with another path.
 fr_status fr_gguf_writer_finish(fr_gguf_writer *w, const char *path, fr_error *err);
 
 // The same into memory: *data is 64-byte aligned and the caller's to fr_free.

@@ -104,7 +104,7 @@ static inline void fr_query_scores(fr_query_block *w, const fr_query_keys *keys,
     fr_query_score_fn *const *largest = keys->score[w->row[1] - 1];
     if (keys->prepare) keys->prepare(w);
     for (int t = w->begin, size; t < w->end; t += FR_KV_BLOCK << size) {
-        size = 3; // whole blocks, none of them wholly behind the end
+        size = 3; // whole blocks, none of them wholly after the end
         while (!largest[size] || (size && t + (FR_KV_BLOCK << size) - FR_KV_BLOCK >= w->end))
             size--;
         const int after = t + (FR_KV_BLOCK << size);

@@ -66,7 +66,7 @@ size_t fr_repack_panel_bytes(fr_type type, int k) {
 
 // ---------------------------------------------------------------- one block of 16 rows
 // src: where each of the 16 rows has this block. head: the block's f16 in the panel's header (types
-// that have one); dst: its place behind the header.
+// that have one); dst: its place after the header.
 typedef void pack_block_fn(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]);
 
 // The f16 at `offset` of every row.

@@ -1,5 +1,5 @@
-// tile.h — what kernels for every instruction set are written with: templates that vanish, and what
-// keeps the compiler from undoing a register tile.
+// tile.h — what kernels for every instruction set are written with: templates that vanish, and
+// what keeps the compiler from undoing a register tile.
 #ifndef FR_KERN_TILE_H
 #define FR_KERN_TILE_H
 #include <stdint.h>
@@ -49,10 +49,11 @@
 #endif
 
 // ------------------------------------------------------------------ asking ahead
-// A pass reads its weights while it multiplies them if memory is asked for them evenly. A core waits
-// for few lines at a time (Intel's: 16 of L1). While a burst of requests waits for memory, the loads of
-// today's weights from L2 find no room, and between bursts memory has nothing to do. So kernels have
-// points wherever they compute, one for each few operations, and ask for a line at some of them.
+// A pass reads its weights while it multiplies them if memory is asked for them evenly. A core
+// waits for few lines at a time (Intel's: 16 of L1). While a burst of requests waits for memory,
+// the loads of today's weights from L2 find no room, and between bursts memory has nothing to do.
+// So kernels have points wherever they compute, one for each few operations, and ask for a line at
+// some of them.
 typedef struct fr_stream {
     const uint8_t *at; // what to ask for next
     size_t step; // bytes from one point to the next: at most a line, or lines would be left out
@@ -81,10 +82,10 @@ FR_INLINE void fr_ask_at(fr_stream *stream, const int points, const int i, const
         fr_ask(stream);
 }
 
-// Two lines farther on, once in a while: the hardware takes them for a stream that goes on, and brings
-// into L2 some of the lines between, for which no room of L1 is needed. Both lines are asked for again
-// when their turn comes. 20 to 28 lines and one, two or three of them were equally good; 16, 32 and 40
-// less so.
+// Two lines farther on, once in a while: the hardware takes them for a stream that continues, and
+// brings into L2 some of the lines between, for which no room of L1 is needed. Both lines are asked
+// for again when their turn comes. 20 to 28 lines and one, two or three of them were equally good;
+// 16, 32 and 40 less so.
 FR_INLINE void fr_scout(const fr_stream *stream) {
     enum { LINES = 24 };
     __builtin_prefetch(stream->at + 64 * LINES, 0, 2);

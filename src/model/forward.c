@@ -106,7 +106,7 @@ static void read_head(fr_forward *f, const float *hidden, int n, float *logits, 
     fr_layer_project(f, hidden, f->m->config.d, n, &out, 1, FR_END_TO_END, t, nt);
 }
 
-// The row behind `r` whose sequence is another one; *n: those between that want logits.
+// The row after `r` whose sequence is another one; *n: those between that want logits.
 static int end_of_sequence(const fr_pass *p, int r, int *n) {
     const int seq = p->rows[r].seq;
     for (*n = 0; r < p->n_rows && p->rows[r].seq == seq; r++)

@@ -27,7 +27,7 @@ typedef struct fr_pass {
     int n_rows;
     fr_kv *const *kv; // by fr_row.seq
     int n_seq;
-    const fr_matrix *const *own_head; // by fr_row.seq: its outputs stand behind those of the head;
+    const fr_matrix *const *own_head; // by fr_row.seq: its outputs stand after those of the head;
                                       // NULL where own_outputs is 0
     const uint8_t *skip; // NULL, or [2 * n_layer]: non-zero skips attention (2l) or feed-forward
                          // (2l+1) of layer l

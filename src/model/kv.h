@@ -1,6 +1,6 @@
 // kv.h — keys and values of one sequence: committed slots, then scratch slots.
 //
-// Committed slot i holds position i. Behind them lie the scratch slots of the rows in flight, in
+// Committed slot i holds position i. After them lie the scratch slots of the rows in flight, in
 // topological order. Committing a path moves bytes and changes nothing else (RoPE was applied with
 // the logical position). K and V lie by blocks of 16 slots, each in its form (kern.h, fr_kv_form).
 // Opening may fail, nothing else does.
@@ -16,7 +16,7 @@ typedef struct fr_kv {
     fr_kv_type type;
     fr_kv_form k_form, v_form; // that the type has
     int n_layer, n_kv, head_dim;
-    int n_ctx; // most committed slots; FR_MAX_SCRATCH lie behind, rounded up to 16
+    int n_ctx; // most committed slots; FR_MAX_SCRATCH lie after, rounded up to 16
     int n_committed, n_scratch;
     bool stretched;               // keys are rotated by the model's long table (model.h)
     uint8_t *k, *v;               // [layer][kv head][plane]
@@ -26,7 +26,7 @@ typedef struct fr_kv {
     int16_t join[FR_MAX_SCRATCH]; // first layer whose K and V the slot holds
     uint64_t ancestors[FR_MAX_SCRATCH][FR_MAX_SCRATCH / 64]; // bit set: itself and its ancestors
 } fr_kv;
-// Invariant: 0 <= n_committed <= n_ctx, with room for all scratch slots behind; 0 <= n_scratch <=
+// Invariant: 0 <= n_committed <= n_ctx, with room for all scratch slots after; 0 <= n_scratch <=
 // FR_MAX_SCRATCH; a scratch slot is its own ancestor, its others have lower numbers.
 
 const char *fr_kv_type_name(fr_kv_type type); // "f16", "q8_0", "f16+q8_0"
@@ -55,7 +55,7 @@ void fr_kv_stretch(fr_kv *kv, bool stretched);
 // The first n committed slots of `from`, of the same model and type, become all of kv's: where a
 // session takes over another's text (fr_decoder_adopt).
 void fr_kv_copy(fr_kv *kv, const fr_kv *from, int n);
-// Slots behind the committed ones, up to the n-th, are copied from `from` and committed; scratch
+// Slots after the committed ones, up to the n-th, are copied from `from` and committed; scratch
 // slots are dropped. Of the same model, type and table (asserted).
 void fr_kv_copy_more(fr_kv *kv, const fr_kv *from, int n);
 bool fr_kv_is_sound(const fr_kv *kv); // the invariant above, for asserts

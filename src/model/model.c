@@ -13,7 +13,7 @@
 typedef struct fr_binder {
     fr_model *m;
     fr_weights weights;
-    bool block; // layers and the norm behind them alone; the head is the caller's
+    bool block; // layers and the norm after them alone; the head is the caller's
     bool fill;
     size_t bytes;         // first run: what the arena must hold
     size_t packed_bytes;  // first run: ... of it all panels, which lie together

@@ -1,4 +1,4 @@
-// checkpoint.h — the file that a training goes on from.
+// checkpoint.h — the file that a training continues from.
 //
 // It holds what the training is (a text of KEY=VALUE lines), where it stands (bytes that train.c
 // understands), its loss curve, and blocks of floats: parameters, moments, the best parameters. A

@@ -81,8 +81,8 @@ static fr_status check_sizes(const fr_train *t, const fr_checkpoint *c, fr_error
     return FR_OK;
 }
 
-// A training of another length than the one that was planned: where it is still before the part whose
-// steps are averaged there is no mean, and a training that ended early goes on.
+// A training of another length than the one that was planned: where it is still before the part
+// whose steps are averaged there is no mean, and a training that ended early continues.
 static void plan_anew(fr_train *t, const fr_checkpoint *c) {
     fr_train_state *s = &t->state;
     char length[64];

@@ -64,7 +64,7 @@ typedef struct fr_train_config {
     double share[FR_DATASET_FOLDERS]; // ... of the way of each
     int batch_rows, accumulate;       // batches of a step: accumulate on every process
     int judgements;                   // on the way, besides the first; 1 or more
-    int patience;                     // judgements without a gain; 0: goes on in any case
+    int patience;                     // judgements without a gain; 0: continues in any case
     uint64_t seed;
     const char *identity;    // KEY=VALUE lines: what a checkpoint must agree with
     const char *checkpoint;  // its file
@@ -74,7 +74,7 @@ typedef struct fr_train_config {
     // with FR_EINTR.
     bool (*watch)(void *user, const fr_train *t);
     // Before a checkpoint, on process 0, when the best parameters are other ones than at the last
-    // call; they stand in the learner meanwhile. FR_OK goes on.
+    // call; they stand in the learner meanwhile. FR_OK continues.
     fr_status (*keep)(void *user, const fr_train *t, fr_error *err);
     void *user;
 } fr_train_config;
@@ -108,8 +108,8 @@ fr_status fr_train_open(fr_train *t, const fr_train_config *config, fr_learner *
                         const fr_dataset *data, const fr_comm *comm, fr_error *err);
 void fr_train_close(fr_train *t); // {0} is fine
 // Runs to the end. FR_EINTR: interrupted, FR_EDATA: the loss is no number any more, FR_EIO, and
-// what `keep` gives. In all cases but FR_EDATA and FR_ENOMEM the best parameters were kept and a checkpoint was
-// tried, in this order: where one does not fit the disk any more the other may.
+// what `keep` gives. In all cases but FR_EDATA and FR_ENOMEM the best parameters were kept and a
+// checkpoint was tried, in this order: where one does not fit the disk any more the other may.
 fr_status fr_train_run(fr_train *t, fr_error *err);
 double fr_train_done(const fr_train *t); // share of the way, 0..1
 // What it takes besides the learner: the best parameters, and their mean where that is wanted.

@@ -1,11 +1,11 @@
 // beam.h — EAGLE-2's dynamic tree: a beam of guesses by cumulative probability, then the best of
 // all of them.
 //
-// The bookkeeping alone: a drafter with a model behind it evaluates the nodes of the frontier
-// (first the root), offers what it thinks may follow each, and asks for the next level, as often as
-// it likes. Then all nodes that were ever offered compete, expanded or not, and the best go into
-// the tree [EAGLE-2 §4.1 expansion, §4.2 reranking]. A node's score is the product of the
-// probabilities on its path, so no node stands above its parent and the best ones form a tree.
+// This is the bookkeeping alone. A drafter evaluates the nodes of the frontier (first the root)
+// with its model, offers guesses after each of them, and requests the next level, any number of
+// times. Then all offered nodes compete, expanded or not, and the best are added to the tree
+// [EAGLE-2 §4.1 expansion, §4.2 reranking]. A node's score is the product of the probabilities on
+// its path. So no node has a higher score than its parent, and the best ones form a tree.
 #ifndef FR_TREE_BEAM_H
 #define FR_TREE_BEAM_H
 #include "tree/tree.h"
@@ -19,7 +19,7 @@ typedef struct fr_beam_node {
     int32_t id;
     int16_t parent; // -1: the root
     uint8_t depth, rank, kind;
-    float prob; // as of a tree's node; who offers it may set it
+    float prob; // as of a tree's node; the caller may set it
     float score;
 } fr_beam_node;
 

@@ -30,7 +30,7 @@ double fr_cost_pass(const fr_cost *c, int rows, int logits, int context) {
     return at(c, c->trunk, rows) + at(c, c->head, logits) + context * (c->key + c->key_row * rows);
 }
 
-// The layers before the one from which resumed rows go on run only the other rows.
+// The layers before the one from which resumed rows continue run only the other rows.
 static double saved_below(const fr_cost *c, int rows, const fr_extra_rows *extra, int context) {
     return extra->below *
            (fr_cost_pass(c, rows, 0, context) - fr_cost_pass(c, rows - extra->resumed, 0, context));

@@ -23,19 +23,19 @@ typedef struct fr_cost {
     double held; // mean time of a pass over the typical one, 1 or more: other programs' work
 } fr_cost;
 
-// Seconds of a pass of `rows` rows, `logits` of which want logits, behind `context` slots. 0 where
+// Seconds of a pass of `rows` rows, `logits` of which want logits, after `context` slots. 0 where
 // nothing is known. rows 0: nothing.
 double fr_cost_pass(const fr_cost *c, int rows, int logits, int context);
 
 // Rows that are attached to a pass beside the candidates; some join at a later layer, few want
-// logits. And how many of the candidates only go on where an earlier pass left them.
+// logits. And how many of the candidates only continue where an earlier pass left them.
 typedef struct fr_extra_rows {
     int rows;
     double trunk;     // the same in rows through all layers (two through half of them: 1); <= rows
     int logits;       // rows that want them
-    int resumed;      // candidates that go on from an earlier pass
+    int resumed;      // candidates that continue from an earlier pass
     double below;     // the share of the layers that these need not compute again
-    double attention; // seconds of attention beyond that of as many rows behind the pass' context
+    double attention; // seconds of attention beyond that of as many rows after the pass' context
 } fr_extra_rows;
 
 // Adds rows; `below` becomes the mean of all resumed candidates.
@@ -50,7 +50,7 @@ static inline void fr_extra_rows_add(fr_extra_rows *to, const fr_extra_rows *row
 }
 
 // Seconds of a pass of `rows` rows with logits and these besides: the layers before they join run
-// `rows` rows, those behind it all of them, and the head those that want logits. NULL: none.
+// `rows` rows, those after it all of them, and the head those that want logits. NULL: none.
 double fr_cost_with(const fr_cost *c, int rows, const fr_extra_rows *extra, int context);
 
 // Rows ascend from 1 on, and nothing takes less than no time. One without points is sound.

@@ -33,7 +33,7 @@ typedef struct fr_ppd_limits {
 } fr_ppd_limits;
 
 typedef struct fr_ppd_state {
-    fr_shape shape;               // T_k's candidates behind the root
+    fr_shape shape;               // T_k's candidates after the root
     uint8_t prompts[FR_TREE_MAX]; // n_c of every node
     double accepted;              // f(T_k)
     int rows;                     // of its pass

@@ -36,7 +36,7 @@ void fr_sequoia_shape(const fr_sequoia *q, int n, int depth, fr_shape *s);
 // The size that costs least time a token: the n and l that minimise
 //     (l * level_seconds + pass(n)) / T(n, l)     [Sequoia, hardware-aware tree optimizer]
 // where a level of drafting takes level_seconds and pass(n) is that of n rows, all with logits,
-// behind `context` slots. n = 1, l = 0 is plain decoding. Returns the seconds a token.
+// after `context` slots. n = 1, l = 0 is plain decoding. Returns the seconds a token.
 double fr_sequoia_choose(const fr_sequoia *q, const fr_cost *cost, double level_seconds,
                          int context, int *n, int *depth);
 

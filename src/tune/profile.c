@@ -258,7 +258,7 @@ static fr_status read_key(fr_profile_key *key, const fr_gguf *g, fr_error *err) 
     return FR_OK;
 }
 
-// What is behind the key.
+// The value of the key.
 static fr_status read_measured(fr_profile *p, const fr_gguf *g, fr_error *err) {
     uint32_t n = 0;
     fr_status st;

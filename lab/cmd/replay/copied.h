@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 // How many tokens the head has: pieces of at least 8 tokens that stand in the prompt, the first of
-// them beginning within the first 24 tokens, the others within 4 behind the piece before. 0: none.
+// them beginning within the first 24 tokens, the others within 4 after the piece before. 0: none.
 int lab_copied_head(const int32_t *prompt, int n_prompt, const int32_t *answer, int n);
 
 #endif

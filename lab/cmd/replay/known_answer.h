@@ -2,14 +2,14 @@
 //
 // The drafter proposes, attaches rows and is shown the whole tree, but a pass has only the rows
 // that the answer does not contradict: the root, the nodes that will be accepted, what is attached
-// to these, and whatever lies behind the answer's end. A row's result does not depend on its
+// to these, and whatever lies after the answer's end. A row's result does not depend on its
 // company, so every row that is there is what it would be among all of them. Verification draws as
 // always and finds the path of the whole tree. Only the seconds differ, so the trees' sizes must
 // not depend on them: a decoder that does not adapt, and the exact rule.
 //
 // Where the text was read before (known_text.h) no pass is run at all for a step whose rows are
 // tokens of it: states, keys and values are those of then, and the path is what the answer says.
-// Attached rows, and what lies behind the answer's end or its first token that the target does not
+// Attached rows, and what lies after the answer's end or its first token that the target does not
 // give, have their passes as before.
 #ifndef LAB_CMD_REPLAY_KNOWN_ANSWER_H
 #define LAB_CMD_REPLAY_KNOWN_ANSWER_H
@@ -32,11 +32,11 @@ void fr_known_answer_choose(fr_known_answer *k, const fr_tree *tree, const fr_ro
                             int answered, bool all);
 void fr_known_answer_keep(fr_known_answer *k, int n); // n rows of a text that is read: every one
 
-// After rows were chosen: whether the text serves the step of the tree, behind the n_ids tokens
+// After rows were chosen: whether the text serves the step of the tree, after the n_ids tokens
 // known, `answered` of them being the answer's. A tree that may go beyond the answer's end is not.
 bool fr_known_answer_serves(const fr_known_answer *k, const fr_tree *tree, const int32_t *ids,
                             int n_ids, int answered);
-// Of a step that is served: nodes of the path into path[], the tokens behind each of them into
+// Of a step that is served: nodes of the path into path[], the tokens after each of them into
 // next[]. How many.
 int fr_known_answer_follow(const fr_known_answer *k, const fr_tree *tree, int answered, int *path,
                            int32_t *next);

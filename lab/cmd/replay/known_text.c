@@ -133,11 +133,11 @@ fr_status fr_known_text_read(fr_known_text *t, fr_known_reader *r, const int *ta
     // Prompts are given; tokens of answers stand as they were compared.
     const int given = same < n_prompt ? same : n_prompt,
               sound = t->n_sound < same ? t->n_sound : same;
-    if (same == n) { // what stands behind serves again
+    if (same == n) { // what stands after serves again
         if (t->n_sound < given) t->n_sound = given;
         return FR_OK;
     }
-    // The last token that is the same is read again, as the one behind it was not compared.
+    // The last token that is the same is read again, as the one after it was not compared.
     fr_kv_truncate(&t->kv, same ? same - 1 : 0);
     t->n_sound = given > sound ? given : sound;
     if (t->n_sound < 1) t->n_sound = 1;

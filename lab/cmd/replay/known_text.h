@@ -35,7 +35,7 @@ fr_status fr_known_text_open(fr_known_text *t, const fr_model *m, int n_ctx, fr_
 void fr_known_text_close(fr_known_text *t); // a closed one is fine
 
 // Makes it the n tokens (at most n_ctx), keeping what agrees, with these layers' residuals besides
-// those it has; a layer that is new has all read again. Tokens behind the first n_prompt are
+// those it has; a layer that is new has all read again. Tokens after the first n_prompt are
 // compared with those that the target draws; of answers that are kept, what was found before
 // stands, so the sampling is that of all calls on it. FR_ENOMEM; FR_EUNSUP: more layers than fit.
 fr_status fr_known_text_read(fr_known_text *t, fr_known_reader *r, const int *taps, int n_taps,

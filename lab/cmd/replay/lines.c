@@ -1,4 +1,4 @@
-// lines.c — reads whole lines, cuts off what stands behind them, and appends.
+// lines.c — reads whole lines, cuts off what stands after them, and appends.
 #include "lab/cmd/replay/lines.h"
 #include "json/value.h"
 #include <errno.h>

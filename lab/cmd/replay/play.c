@@ -1,5 +1,5 @@
 // play.c — speakers take conversations from the list, begin their turns and share the steps of a
-// group; a speaker whose turn is over tells of it and goes on with the next turn or conversation.
+// group; a speaker whose turn is over tells of it and continues with the next turn or conversation.
 #include "lab/cmd/replay/play.h"
 #include "base/alloc.h"
 #include "cmd/lib/generate.h"
@@ -164,7 +164,7 @@ static fr_status begin_conversation(play *p, speaker *s, int conversation, fr_er
     return st ? st : begin_turn(p, s, err);
 }
 
-// Behind an answer that is another one than the known one comes another conversation.
+// After an answer that is another one than the known one comes another conversation.
 static bool has_next(const play *p, const speaker *s, const fr_result *result) {
     if (s->turn + 1 >= p->r->item[s->conversation].prompt->n_turns) return false;
     return !p->known ||

@@ -32,7 +32,7 @@ typedef struct lab_conversation {
     char key[LAB_KEY]; // of its text
     lab_turn *turn;    // [prompt->n_turns]
     bool answered;
-    fr_known_text text; // the turn at hand, read
+    fr_known_text text; // the current turn, read
     bool wrong;         // the answer is not the target's: no text serves
 } lab_conversation;
 
@@ -65,14 +65,14 @@ typedef struct lab_replay {
     const fr_cmd_args *args;
     fr_engine *engine;
     fr_sampling sampling;
-    char *paths, *specs; // memory behind names
+    char *paths, *specs; // memory after names
     fr_prompt_set set[FR_PROMPT_SETS];
     int n_sets;
     lab_conversation *item;
     int n;
     lab_drafter drafter[LAB_REPLAY_DRAFTERS];
     int n_drafters;
-    fr_progress bar;     // of the work at hand
+    fr_progress bar;     // of the current work
     int played, to_play; // its conversations
     int differences;     // real runs and replays that are not the same
     lab_seconds seconds;

@@ -12,7 +12,7 @@ typedef struct summary { // of a drafter on a set
     int64_t accepted[FR_MAX_DEPTH], offered[FR_MAX_DEPTH];
     lab_copied copied;
     fr_interval interval; // of tokens a pass
-    fr_interval behind;   // ... of the passes that begin behind the copied heads
+    fr_interval behind;   // ... of the passes that begin after the copied heads
 } summary;
 
 // set < 0: all of them. Prompts are what is drawn again, not their turns.
@@ -52,7 +52,7 @@ static double ratio(int64_t much, int64_t many) {
     return many ? (double)much / (double)many : NAN;
 }
 
-// Tokens a pass behind the copied heads.
+// Tokens a pass after the copied heads.
 static double behind_heads(const summary *s) {
     return ratio(s->tokens - s->copied.tokens, s->passes - s->copied.passes);
 }

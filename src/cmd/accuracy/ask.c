@@ -33,7 +33,7 @@ void fr_known_close(fr_known *k) {
 
 // ---------------------------------------------------------------- one step
 
-// The token so far behind the root of this step, which is the prompt's last token in step 0; NULL:
+// The token so far after the root of this step, which is the prompt's last token in step 0; NULL:
 // the answer ends before it.
 static const int32_t *truth_at(const fr_asked *a, int distance) {
     const fr_ids *answer = &a->known->answer[a->at];

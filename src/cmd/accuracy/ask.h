@@ -1,21 +1,21 @@
 // ask.h — a drafter asked at every place of answers that are known.
 //
-// The answers are plain decoding's, greedy. Each is gone through once more, a token a step, with the
-// drafter asked at every step and nothing of it used. A place counts where the root is a token of
-// the answer, so the drafter has read all before it. [Hidden Transfer §4.4, "Draft tokens prediction
-// accuracy": 50 places of the output part of each of 100 texts, against the tokens that the model
-// itself gives greedily. Theirs are drawn at random; these are all there are.]
+// The answers are plain decoding's, greedy. Each is gone through once more, a token a step, with
+// the drafter asked at every step and nothing of it used. A place counts where the root is a token
+// of the answer, so the drafter has read all before it. [Hidden Transfer §4.4, "Draft tokens
+// prediction accuracy": 50 places of the output part of each of 100 texts, against the tokens that
+// the model itself gives greedily. Theirs are drawn at random; these are all there are.]
 #ifndef FR_CMD_ACCURACY_ASK_H
 #define FR_CMD_ACCURACY_ASK_H
 #include "cmd/accuracy/ranks.h"
 #include "cmd/lib/answers.h"
 
-// What a distribution behind the first is given of the tokens between the root and itself. Of methods
-// with one distribution a distance, whatever stands before (Medusa, PPD, Hidden Transfer), both are
-// the same.
+// What a distribution after the first is given of the tokens between the root and itself. Of
+// methods with one distribution a distance, whatever stands before (Medusa, PPD, Hidden Transfer),
+// both are the same.
 typedef enum fr_given {
     FR_GIVEN_GUESSES, // the drafter's own best guesses: what it knows at that place
-    FR_GIVEN_ANSWER,  // the true tokens: how right a node of a tree is behind a right path
+    FR_GIVEN_ANSWER,  // the true tokens: how right a node of a tree is after a right path
 } fr_given;
 
 typedef struct fr_known { // answers of plain decoding

@@ -61,7 +61,7 @@ static fr_status set_prompts(fr_bench *b, fr_error *err) {
     return st;
 }
 
-// ---------------------------------------------------------------- what came of it
+// ---------------------------------------------------------------- results
 
 static fr_status add_up(fr_bench *b, fr_error *err) {
     fr_status st = FR_OK;

@@ -13,7 +13,7 @@ typedef struct fr_bench_run { // one way to draft
     const char *spec;         // drafter
     char used[64];            // the drafter that `auto` chose; "several" if that changed
     int tree;                 // nodes, by --tree-sizes; 0: as --tree says
-    fr_session *session;      // of the conversation at hand
+    fr_session *session;      // of the current conversation
     bool lossless, exact_law; // what its rule of acceptance promises
     fr_bench_counts by_set[FR_BENCH_SETS], all;
 } fr_bench_run;
@@ -22,7 +22,7 @@ typedef struct fr_bench {
     const fr_cmd_args *args;
     fr_engine_info info;
     fr_sampling sampling;
-    char *specs, *paths; // the lists of the command line, cut: memory behind the names
+    char *specs, *paths; // the lists of the command line, cut: memory after the names
     fr_prompt_set sets[FR_BENCH_SETS];
     int n_sets, n_prompts, repeated;
     fr_bench_run *runs; // runs[0] is `none`; those from n_drafters on have trees of fixed sizes

@@ -157,7 +157,7 @@ static void draw_acceptance(drawing *d) {
     d->plot.y_from_zero = true;
 }
 
-// The runs of drafter i with trees of fixed sizes: those with its spec behind the first ones.
+// The runs of drafter i with trees of fixed sizes: those with its spec after the first ones.
 static int first_of_sizes(const fr_bench *b, int i, int *n) {
     *n = b->n_drafters > 1 ? (b->n_runs - b->n_drafters) / (b->n_drafters - 1) : 0;
     return b->n_drafters + (i - 1) * *n;

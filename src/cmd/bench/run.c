@@ -15,7 +15,7 @@ typedef struct running {
     fr_cmd_text text;
     fr_talk talk;
     fr_ids ids;
-    const fr_result **results; // [n_runs] of the turn at hand, valid until their sessions go on
+    const fr_result **results; // [n_runs] of the current turn, valid until their sessions continue
     int *order;                // [n_runs] in which they come
     bool *going;               // [n_runs] begun and not at their end
     fr_progress bar;

@@ -29,7 +29,7 @@ static int32_t some_id(const measuring *m, int i) {
     return (int32_t)(((uint32_t)i * 2654435761u >> 8) % (uint32_t)m->engine->model.config.n_vocab);
 }
 
-// Seconds of one pass of n rows in a chain behind the context, logits on all of them; those of its
+// Seconds of one pass of n rows in a chain after the context, logits on all of them; those of its
 // phases are added to `phases`, unless that is NULL.
 static double time_pass(measuring *m, int n, int context, double *phases) {
     fr_row rows[FR_CURVE_ROWS];

@@ -47,7 +47,7 @@ static size_t run_of_marks(const uint8_t *marks, size_t n) {
     return i;
 }
 
-// Room for a mark on every id, those behind the old ones 0.
+// Room for a mark on every id, those after the old ones 0.
 static fr_status reserve_marks(fr_conversation *c, fr_error *err) {
     const size_t n = 2 * c->ids.n;
     if (c->ids.n <= c->marks_cap) return FR_OK;
@@ -61,16 +61,16 @@ static fr_status reserve_marks(fr_conversation *c, fr_error *err) {
     return FR_OK;
 }
 
-// Where the n ids stand at or behind `from`; ids->n: nowhere.
+// Where the n ids stand at or after `from`; ids->n: nowhere.
 static size_t find_ids(const fr_ids *ids, size_t from, const int32_t *of, size_t n) {
     for (; from + n <= ids->n; from++)
         if (!memcmp(ids->data + from, of, n * sizeof *of)) return from;
     return ids->n;
 }
 
-// The most of an answer's n ids that stands at or behind `from`, all, or its last ones behind the id
-// that is in front of it, as a template may leave thinking out: *to says where. Returns how many; 0:
-// not two of them.
+// The most of an answer's n ids that stands at or after `from`, all, or its last ones after the id
+// that is in front of it, as a template may leave thinking out: *to says where. Returns how many;
+// 0: not two of them.
 static size_t find_answer(const fr_ids *ids, size_t from, const int32_t *of, size_t n, size_t *to) {
     const int32_t before = of[-1];
     if ((*to = find_ids(ids, from, of, n)) < ids->n) return n;

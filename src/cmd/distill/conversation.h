@@ -26,7 +26,7 @@ typedef struct fr_conversation { // {0} at first, then used again for one job af
 // given and there is none. FR_EDATA: the chat template refuses it; FR_ENOMEM.
 fr_status fr_conversation_start(fr_conversation *c, const fr_conversations *all,
                                 const fr_distill_job *job, fr_batch_text *text, fr_error *err);
-// Adds the target's answer, s->ids behind the first n_prompt, as `run` prints it.
+// Adds the target's answer, s->ids after the first n_prompt, as `run` prints it.
 fr_status fr_conversation_answered(fr_conversation *c, const fr_conversations *all,
                                    const fr_sample *s, int n_prompt, fr_error *err);
 // The user's next turn: *any says whether there is one that the template takes, with room for its

@@ -1,5 +1,5 @@
-// distill.c — opens jobs, output, shards and members, then runs the text batch. Its callbacks give
-// a free member the next conversation and keep answers and states of those that are done.
+// distill.c — opens jobs, output, shards and members, then runs the text batch. Its callbacks
+// give a free member the next conversation and keep answers and states of those that are done.
 #include "cmd/distill/distill.h"
 #include "base/clock.h"
 #include "cmd/distill/conversation.h"
@@ -142,7 +142,8 @@ static bool go_on(distill *d, fr_conversation *c, fr_batch_text *more) {
     return any;
 }
 
-// An answer was written: whether the conversation goes on. One that ends is written to the output.
+// An answer was written: whether the conversation continues. One that ends is written to the
+// output.
 static bool answered(distill *d, fr_conversation *c, const fr_sample *s, int n_prompt,
                      fr_batch_text *more) {
     const bool cut = !fr_token_is_end(d->text.tokenizer, s->ids[s->n]);

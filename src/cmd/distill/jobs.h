@@ -1,9 +1,9 @@
 // jobs.h — which conversations are to be gone through, and in what order.
 //
-// A conversation is known by its id, or by its system message and first question where it has none or
-// another one has the same id; of those that are the same the first is done. Those that the output
-// or the shards hold already are left out; an answer that was written but not captured is listed
-// again, to be read for its states.
+// A conversation is known by its id, or by its system message and first question where it has none
+// or another one has the same id; of those that are the same the first is done. Those that the
+// output or the shards hold already are left out; an answer that was written but not captured is
+// listed again, to be read for its states.
 #ifndef FR_CMD_DISTILL_JOBS_H
 #define FR_CMD_DISTILL_JOBS_H
 #include "cmd/distill/distill.h"
@@ -23,7 +23,7 @@ typedef struct fr_distill_jobs {          // {0} at first
     fr_prompts set[FR_DISTILL_FILES + 1]; // the last: answers of an earlier run
     int n_sets;
     const char *path[FR_DISTILL_FILES + 1]; // of them
-    char *paths;                            // the memory behind those
+    char *paths;                            // the memory after those
     fr_distill_job *job;
     int n, next;
     int known;    // there before

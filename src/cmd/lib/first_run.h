@@ -1,6 +1,7 @@
 // first_run.h — what is said of the measuring that a model's first run on a machine begins with.
 //
-// What says something writes to stderr. Callers ask for it where neither --quiet nor --json was given.
+// What says something writes to stderr. Callers ask for it where neither --quiet nor --json was
+// given.
 #ifndef FR_CMD_LIB_FIRST_RUN_H
 #define FR_CMD_LIB_FIRST_RUN_H
 #include "engine/engine.h"
@@ -12,7 +13,7 @@ void fr_cmd_say_measuring(const fr_engine *engine);
 // drafter's own time included; 0 where that is unknown.
 double fr_cmd_gain(const fr_stats *stats);
 
-// One line behind the first answer: what drafting gained and where the measured costs are kept.
+// One line after the first answer: what drafting gained and where the measured costs are kept.
 // Nothing where there was a profile before, or none could be kept: then every run is a first one.
 void fr_cmd_say_first_run(const fr_engine *engine, const fr_stats *stats);
 

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include <stdio.h>
 
-typedef enum fr_opt_kind { // the type behind `offset`
+typedef enum fr_opt_kind { // the type after `offset`
     FR_OPT_FLAG,           // bool
     FR_OPT_INT,            // int, min..max
     FR_OPT_U64,            // uint64_t, any
@@ -88,7 +88,7 @@ typedef struct fr_parsed {
     bool given[FR_OPT_MAX]; // by the option's number, groups in order
 } fr_parsed;
 
-// Sets every value to its default, then reads argv[0..argc), which begins behind the command's
+// Sets every value to its default, then reads argv[0..argc), which begins after the command's
 // name. `--opt value`, `--opt=value`, `-o value`, `-ovalue`; a lone `--` ends the options. FR_EARG:
 // an unknown option (naming the nearest), a value that is missing, malformed or out of range, too
 // many or too few arguments.

@@ -67,7 +67,7 @@ static void bash_values(const fr_program *p, const fr_command *c, FILE *out) {
                       out);
             } else if (o->kind == FR_OPT_MODEL || o->kind == FR_OPT_SPEC) {
                 fprintf(out, "_%s_%s", p->name, o->kind == FR_OPT_SPEC ? "spec" : "model");
-            } else if (o->kind == FR_OPT_SWITCH) { // behind '=' alone
+            } else if (o->kind == FR_OPT_SWITCH) { // after '=' alone
                 fputs("if [[ -n $attached ]]; then ", out);
                 bash_choice(o, out);
                 fputs("; return; fi ;;\n", out);
@@ -119,7 +119,7 @@ static void bash_models(const fr_program *p, FILE *out) {
 }
 
 // The shell cuts words at '=' and ':'. Here they are joined again, and the part that was cut off is
-// removed from the answers. `attached`: the last word stands behind a '='.
+// removed from the answers. `attached`: the last word stands after a '='.
 static void bash_words(const fr_program *p, FILE *out) {
     fprintf(out,
             "_%s() {\n"
@@ -297,7 +297,7 @@ static void fish_option(const fr_program *p, const fr_command *c, const fr_optio
     if (o->short_name) fprintf(out, " -s %c", o->short_name);
     if (o->kind == FR_OPT_FILE || o->kind == FR_OPT_MODEL) fputs(" -r -F", out);
     if (o->kind == FR_OPT_MODEL) fprintf(out, " -a '(%s models --names 2>/dev/null)'", p->name);
-    if (o->values) { // that of a switch is behind '=' alone
+    if (o->values) { // that of a switch is after '=' alone
         fputs(o->kind == FR_OPT_SWITCH ? " -f -a '" : " -x -a '", out);
         words(o->values, " ", out);
         putc('\'', out);
@@ -321,7 +321,7 @@ static void fish_words(const fr_program *p, const fr_command *c, FILE *out) {
 
 void fr_option_fish(const fr_program *p, FILE *out) {
     fprintf(out, "# fish completion for %s\n", p->name);
-    // Whether the command is this one; the same word may be a value behind another.
+    // Whether the command is this one; the same word may be a value after another.
     fprintf(out,
             "function __%s_is\n    set -l line (commandline -opc)\n"
             "    test (count $line) -ge 2; and test $line[2] = $argv[1]\nend\n",

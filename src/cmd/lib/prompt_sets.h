@@ -14,8 +14,9 @@ typedef struct fr_prompt_set { // the prompts of one file
 } fr_prompt_set;
 
 // Reads "FILE,FILE..." into sets[FR_PROMPT_SETS], of each file at most `limit` prompts (0: all). *n
-// counts those that are to be freed, whatever the result; *paths (for free) is the memory behind
-// their paths. FR_EARG: none, too many, or a file twice; FR_EDATA: a file without a prompt of its own.
+// counts those that are to be freed, whatever the result; *paths (for free) is the memory after
+// their paths. FR_EARG: none, too many, or a file twice; FR_EDATA: a file without a prompt of its
+// own.
 fr_status fr_prompt_sets_read(fr_prompt_set *sets, int *n, char **paths, const char *files,
                               int limit, fr_error *err);
 

@@ -1,5 +1,5 @@
-// prompts.h — prompt files: JSON lines {"id","task","messages":[{"role":"user","content"}…]}, the id
-// a text, a whole number or left out.
+// prompts.h — prompt files: JSON lines {"id","task","messages":[{"role":"user","content"}…]},
+// the id a text, a whole number or left out.
 //
 // Only the user's turns count; a system message in front is kept. The answers between them come
 // from the model. Read whole and checked at once.
@@ -19,7 +19,7 @@ typedef struct fr_prompt {
 typedef struct fr_prompts { // {0} is empty
     fr_prompt *item;
     int n, cap;
-    json_t *lines; // the memory behind the strings
+    json_t *lines; // the memory after the strings
 } fr_prompts;
 
 // At most `limit` prompts (0: all). FR_EDATA with the line's number; also where there is none.

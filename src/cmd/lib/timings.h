@@ -1,6 +1,6 @@
 // timings.h — the times that were taken of passes, and what they say.
 //
-// A *cell* is one point of the curve: passes of so many rows behind so much context. Each pass is
+// A *cell* is one point of the curve: passes of so many rows after so much context. Each pass is
 // kept with the rates that were probed just before and just after it, because on a shared machine
 // the limit moves as much as the time does: the part of the limit that a pass reached is that of
 // its own moment.

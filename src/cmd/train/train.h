@@ -90,7 +90,8 @@ fr_status fr_training_taps(const fr_training *t, int32_t *taps, int *n_taps, fr_
 
 // ---------------------------------------------------------------- data.c
 enum { FR_TRAINING_PATH = 4096 };
-// The next of what --data names, of "NAME,NAME,...", which goes on behind it; false: there is none.
+// The next of what --data names, of "NAME,NAME,...", which continues after it; false: there is
+// none.
 bool fr_training_next_data(const char **rest, char name[FR_TRAINING_PATH]);
 // Makes shards in `folder` of the conversations in "FILE,FILE,...": answered by the target, within
 // its part of t->seconds (0: by tokens), or with the answers that the files hold (--given). Sets

@@ -49,8 +49,8 @@ static bool drafts_by_model(const char *spec) {
     return strstr(spec, "+draft-model:");
 }
 
-// If a drafter that was not asked for by name does not fit the model, the command goes on. A model
-// beside it with another vocabulary is not even mentioned.
+// If a drafter that was not asked for by name does not fit the model, the command continues. A
+// model beside it with another vocabulary is not even mentioned.
 static fr_status tune_one(job *j, const char *spec, fr_error *err) {
     fr_tuned *t = &j->tuned[j->n_tuned++];
     fr_error why = {0};

@@ -78,8 +78,8 @@ typedef struct range {
     double most, scale; // a value is in bucket (most - x) * scale
 } range;
 
-// False: all are equal, or no numbers. What is -inf goes into the last bucket, whatever the others
-// span.
+// False: all are equal, or no numbers. Values of -inf go into the last bucket, whatever the range
+// of the others.
 static bool measure(range *r, const list *l) {
     float most = -INFINITY, least = INFINITY;
     bool lost = false;
@@ -164,7 +164,7 @@ static bool take_sample(sample *s, const list *l) {
     return s->total > 0;
 }
 
-// The first bucket up to whose end `share` of the weight stands; BUCKETS: there is none.
+// The first bucket at whose end the sum reaches `share` of the weight; BUCKETS: there is none.
 static int bucket_at(const sample *s, double share) {
     double sum = 0;
     int b = 0;

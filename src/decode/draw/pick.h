@@ -1,9 +1,9 @@
 // pick.h — the place in a row, best first, where the running sum of weights passes a number.
 //
-// Best first is: the larger value, of equal ones the lower index. Values that are known to stand
-// before or behind the place are dropped, and only the few that are left are sorted. Weights are
-// added as fixed-point integers (fr_fixed), so the answer does not depend on the way it is found,
-// and is that of sorting everything and walking.
+// Best first is: the larger value, of equal ones the lower index. Values that are certainly before
+// or after the place are dropped, and only the few others are sorted. Weights are added as
+// fixed-point integers (fr_fixed), so the result does not depend on the method, and equals that of
+// sorting everything and walking.
 #ifndef FR_DECODE_DRAW_PICK_H
 #define FR_DECODE_DRAW_PICK_H
 #include "kern/kern.h"
@@ -12,7 +12,7 @@ typedef struct fr_pick { // workspace
     const fr_kern *kern;
     int32_t *at, *found; // [n] each
     float *x, *w;
-    bool tied; // of the last pick: an equal value may stand behind it
+    bool tied; // of the last pick: an equal value may follow it
 } fr_pick;
 
 fr_status fr_pick_open(fr_pick *p, const fr_kern *kern, int n, fr_error *err);

@@ -102,9 +102,8 @@ static int32_t id_at(const fr_sampler *s, int i) {
     return s->id ? s->id[i] : i;
 }
 
-// Collects the tokens of the whole row with at least `low`; of those with `low` itself, none behind
-// place `last`. Only runs whose largest value reaches `low` are read. -1: more than there is room
-// for.
+// Collects the tokens of the whole row with at least `low`; of those with `low` itself, none after
+// place `last`. Only runs whose largest value reaches `low` are read. -1: they do not fit.
 static int gather(const fr_sampler *s, float low, int last, float *x, int32_t *id) {
     int32_t at[FR_RUN];
     uint64_t none = 0;
@@ -124,7 +123,7 @@ static int gather(const fr_sampler *s, float low, int last, float *x, int32_t *i
     return m;
 }
 
-// Cuts the row behind place `last`, whose value is `low`. If few tokens are left they become a row
+// Cuts the row after place `last`, whose value is `low`. If few tokens are left they become a row
 // of their own; otherwise the whole row stays and the bound is kept.
 static void bound(fr_sampler *s, float low, int last) {
     int m = 0;
@@ -276,7 +275,7 @@ int fr_sampler_dist(fr_sampler *s, const fr_chance **dist) {
     return m;
 }
 
-static bool worse(const fr_chance *a, const fr_chance *b) { // a stands behind b; p: the logit
+static bool worse(const fr_chance *a, const fr_chance *b) { // a is ordered after b; p: the logit
     return a->p < b->p || (a->p == b->p && a->id > b->id);
 }
 

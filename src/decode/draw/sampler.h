@@ -1,20 +1,20 @@
-// sampler.h — from logits to the one token that a position holds.
+// sampler.h — from logits to the one token of a position.
 //
 // The random number of a draw is a function of (seed, position) and nothing else, so the token that
 // the target gives at a place is determined by the text before it: verification draws it, and plain
-// decoding would draw the same. Order as users of other engines know it: bias, penalties, top-k,
-// top-p, min-p, temperature. Ties go to the lower id.
+// decoding would draw the same. The order is that of other engines: bias, penalties, top-k, top-p,
+// min-p, temperature. Ties go to the lower id.
 //
 // The token drawn is the one at which the sum of weights, likeliest token first, passes u times
 // their total. Weights are added as integers (docs/numerics.md), so no sorting is needed to find it
-// (pick.h), and no order of work shows.
+// (pick.h), and the order of work makes no difference.
 #ifndef FR_DECODE_DRAW_SAMPLER_H
 #define FR_DECODE_DRAW_SAMPLER_H
 #include "decode/draw/penalty.h"
 #include "decode/draw/pick.h"
 
 enum { FR_TEMPERATURE_MAX = 100 };
-// Settings of commands and requests where nobody says others.
+// Default settings of commands and requests.
 #define FR_USUAL_TEMPERATURE   0.8 // of a server and of its requests
 #define FR_USUAL_TOP_K         40
 #define FR_USUAL_TOP_P         0.95
@@ -39,8 +39,8 @@ typedef struct fr_sampler {
     int n_prompt; // tokens of a text that were given, not generated
     float few_x[FR_FEW_MOST], head_x[FR_FEW_MOST], head_w[FR_FEW_MOST];
     int32_t few_id[FR_FEW_MOST], head_id[FR_FEW_MOST];
-    // The row at hand: what is left of the logits, in order of id. Values below `low`, and equal
-    // ones behind place `last`, are no part of it.
+    // The current row: the rest of the logits, in order of id. Values below `low`, and equal
+    // ones after place `last`, are no part of it.
     const float *x;
     const int32_t *id; // NULL: the place is the id
     int n, last;
@@ -58,8 +58,9 @@ void fr_sampler_begin(fr_sampler *s, const fr_sampling *sampling, int n_prompt);
 // Changes logits.
 int32_t fr_sampler_token(fr_sampler *s, float *logits, const int32_t *ids, int n_ids, int position);
 
-// The parts. Read applies the settings to logits (which it changes, and which must stay as long as
-// the row is asked about); then the others may be called in any order, and as often as wanted.
+// The parts. fr_sampler_read applies the settings to logits, which it changes and which must stay
+// valid as long as the row is used. Then the others may be called in any order, any number of
+// times.
 void fr_sampler_read(fr_sampler *s, float *logits, const int32_t *ids, int n_ids);
 
 // The token at `position`, and its probability.
@@ -70,9 +71,9 @@ fr_chance fr_sampler_draw(fr_sampler *s, int position);
 // next call.
 int fr_sampler_dist(fr_sampler *s, const fr_chance **dist);
 
-// Of that distribution the `most` likeliest, the best first, 1 <= most <= FR_LIKELIEST_MOST.
-// Returns how many; *dist stays until the next call. Nothing but this can be asked about
-// the row afterwards.
+// The `most` likeliest tokens of that distribution, the best first, 1 <= most <= FR_LIKELIEST_MOST.
+// Returns their number; *dist is valid until the next call. After it no other function may be
+// called for the row.
 int fr_sampler_likeliest(fr_sampler *s, int most, const fr_chance **dist);
 
 // The token at u of the cumulative distribution, 0 <= u < 1; p need not sum to 1, and tokens of p 0

@@ -1,10 +1,10 @@
 // attached.h — the common part of the drafters whose guesses run in the target's own pass.
 //
-// Chosen nodes of the tree carry chains of rows (attached_benefit.h) that go through the target's
+// Chosen nodes of the tree have chains of rows (attached_benefit.h). These rows pass the target's
 // layers with the candidates and are never committed. After the pass the chain of the last accepted
 // node is read: its states after the final norm, averaged over an ensemble, go through the draft
-// head. This gives as many distributions as the chain is long, each of a distance ahead, from which
-// the next tree grows. A method says how a row of a chain enters.
+// head. Each row of the chain gives the distribution at one distance ahead, and the next tree grows
+// from these. A method defines how a row of a chain enters.
 #ifndef FR_DRAFT_ATTACHED_ATTACHED_H
 #define FR_DRAFT_ATTACHED_ATTACHED_H
 #include "draft/attached/attached_benefit.h"
@@ -41,7 +41,7 @@ struct fr_attached { // embedded first in a method's own struct
     float *logits; // [steps][logit_stride]
     int stride, logit_stride;
     int n_dists;                     // distances that the states guess; 0: none
-    double seconds;                  // that a proposal takes, of late
+    double seconds;                  // recent seconds of a proposal
     fr_extra_rows rows;              // of the last pass: about those of the next
     uint8_t n_attached[FR_TREE_MAX]; // attached rows of each node of the pass
     int first[FR_TREE_MAX];          // ... and the row of the first one

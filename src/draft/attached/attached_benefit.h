@@ -1,7 +1,7 @@
 // attached_benefit.h — which nodes of a tree carry rows that guess ahead, and how many each.
 //
 // A node may carry a chain of up to `steps` *attached rows*: rows of the target's own pass that
-// guess the tokens behind it. If it is the last node accepted, the next step has guesses as deep as
+// guess the tokens after it. If it is the last node accepted, the next step has guesses as deep as
 // its chain is long. So the i-th attached row of node c is worth
 //     term(c) (worth[i] - worth[i - 1])     [PPD §4.2, proposition 4.3, with term(c) for p(c)]
 // tokens, where term(c) is the probability that c is the last one accepted (tree/expect.h) and

@@ -2,7 +2,7 @@
 // the states of the tokens after it, and the layers above refine them.  [Hidden Transfer, Wu et al.
 // 2024, §3.2]
 //
-// Step i of a node enters behind layer t_i as W_i h, h being the node's residual there; above, it
+// Step i of a node enters after layer t_i as W_i h, h being the node's residual there; above, it
 // sees the steps before it.
 #include "base/alloc.h"
 #include "draft/attached/attached.h"

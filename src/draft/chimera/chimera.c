@@ -2,11 +2,11 @@
 // all tokens before, and heads that read both.  [Chimera, arXiv 2402.15758, §3.2]
 //
 // A step: the target's states of newly accepted tokens ("mature" states) enter the block together
-// with the root's n-gram state (ngram_encoder.h). What comes out gives the distribution of the
-// token after the root. Then the n-gram states of the nodes that are expanded enter level by level,
-// each behind those of its path. Nodes are chosen as in eagle.c. With tree=chain only the path of
-// best guesses is expanded, and its distribution of a level counts for all nodes there, as the
-// paper has it. tree=static does so with one shape, the best of 25 nodes by the pack's accuracies.
+// with the root's n-gram state (ngram_encoder.h). The output gives the distribution of the token
+// after the root. Then the n-gram states of the nodes that are expanded enter level by level, each
+// after those of its path. Nodes are chosen as in eagle.c. With tree=chain only the path of best
+// guesses is expanded, and its distribution of a level counts for all nodes there, as in the paper.
+// tree=static does so with one shape, the best of 25 nodes by the pack's accuracies.
 #include "base/alloc.h"
 #include "decode/counts.h"
 #include "draft/chimera/chimera_heads.h"
@@ -17,7 +17,7 @@
 
 enum {
     DEEPEST = FR_PACK_HEADS,
-    EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes guessed behind in one step
+    EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes expanded in one step
     STATIC_NODES = 26,                            // the root included; the paper names no tree
     ROOM = 512,
     MOST_ROOM = 8192,
@@ -48,14 +48,14 @@ typedef struct fr_chimera {
     float *waiting;               // [WAITING][stride] mature states,
     int n_waiting, stride;        // ... of the newest tokens
     float *x;                     // [FR_NGRAM_ENCODER_ROWS][stride]
-    int best;                     // node of the path that goes on (tree=chain)
-    int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in `slot`
+    int best;                     // node of the path that continues (tree=chain)
+    int16_t place[FR_BEAM_NODES]; // of a node that was expanded, in `slot`
     int slot[EXPANDED];           // in the block's KV
     int n_expanded;
-    int depth, n_nodes; // that the pass at hand guesses, and of how many nodes; 0: it reads alone
+    int depth, n_nodes; // that the current pass guesses, and of how many nodes; 0: it reads alone
     int behind, n_rows; // states that were not read when the step began; rows of the pass
     bool is_drafting;   // another pass is wanted
-    double seconds;     // of the passes at hand and what belongs to them
+    double seconds;     // of the current passes and what belongs to them
     double encoder_seconds;
     int cache;                    // states of n-grams in memory
     const char *store;            // folder of those that fall out; NULL: none
@@ -130,7 +130,7 @@ static void offer(fr_chimera *m, int node, const float *logits) {
         fr_trained_offer_likely(&m->base, node, likely, n);
 }
 
-// The best guess behind the path that goes on; -1: none was offered.
+// The best guess after the path that continues; -1: none was offered.
 static int best_child(const fr_chimera *m) {
     const fr_beam *b = &m->base.beam;
     for (int i = b->level; i < b->n; i++)
@@ -202,7 +202,7 @@ static int nodes_of_level(const fr_chimera *m, int node[FR_BEAM_WIDTH]) {
 }
 
 // ---------------------------------------------------------------- passes
-// The root's row behind the states that wait: those then lie in the first scratch slots.
+// The root's row after the states that wait: those then lie in the first scratch slots.
 static bool put_root(fr_chimera *m) {
     fr_row rows[FR_DECODER_BLOCK_ROWS] = {{0}};
     const int n = put_waiting(m, rows);
@@ -265,7 +265,7 @@ static double learn_time(fr_chimera *m, const fr_context *c) {
 static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     fr_chimera *m = (fr_chimera *)base;
     m->is_drafting = false;
-    // Nothing waits behind a prompt of one token: there is no state to go on from.
+    // Nothing waits after a prompt of one token: there is no state to continue from.
     if (!m->n_waiting || !fr_trained_start(&m->base, c, &p->tree, m->n_waiting + 1)) return;
     m->is_drafting = true;
     m->behind = m->n_waiting;

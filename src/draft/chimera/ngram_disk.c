@@ -1,6 +1,6 @@
-// ngram_disk.c — opens the file: lock the folder, check the whole file if nobody else has it open,
-// then connect a reader and a writer. After that single vectors are read, and many are written in
-// one transaction.
+// ngram_disk.c — opens the file: lock the folder, check the whole file if no other process has it
+// open, then connect a reader and a writer. After that single vectors are read, and many are
+// written in one transaction.
 #include "draft/chimera/ngram_disk.h"
 #include "base/save.h"
 #include <errno.h>
@@ -171,8 +171,8 @@ static fr_status put_aside(const fr_ngram_disk *k, fr_error *err) {
     return FR_OK;
 }
 
-// As examine, but a file that fails is put aside and begun anew. Only while nobody else has the
-// folder.
+// As examine, but a file that fails is put aside and begun anew. Only while no other process has
+// the folder.
 static fr_status make_sound(fr_ngram_disk *k, fr_error *err) {
     fr_status st = examine(k, &k->rebuilt);
     if (st != FR_EDATA) return st ? fr_fail(err, st, "%s", k->rebuilt.text) : FR_OK;

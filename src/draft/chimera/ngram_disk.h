@@ -41,9 +41,9 @@ void fr_ngram_disk_close(fr_ngram_disk *k);
 // FR_EDATA: not what was written; FR_EIO, FR_ENOMEM: cannot be read now.
 fr_status fr_ngram_disk_get(fr_ngram_disk *k, const fr_ngram *key, float *out, bool *found,
                             fr_error *err);
-// One thread at a time, beside the reader's. Commits n vectors in one transaction; a key that is
-// there keeps its vector. *written: how many were not there and are now; *missing: how many are not
-// there, which is an error: FR_EIO, beyond the limit or for what the disk says; FR_ENOMEM; FR_EDATA,
+// For one thread at a time, besides the reader's. Commits n vectors in one transaction; an existing
+// key keeps its vector. *written: number of new vectors; *missing: number of vectors that were not
+// written, which is an error: FR_EIO, the limit is reached or the disk failed; FR_ENOMEM; FR_EDATA,
 // the file is damaged.
 fr_status fr_ngram_disk_put(fr_ngram_disk *k, const fr_ngram *keys, const float *vectors, int n,
                             int *written, int *missing, fr_error *err);

@@ -1,10 +1,11 @@
-// ngram_encoder.h — Chimera's n-gram states: what the pack's encoder says of an n-gram of tokens.
+// ngram_encoder.h — Chimera's n-gram states: the output of the pack's encoder for an n-gram of
+// tokens.
 //
 // With t = [nrm(e_i); nrm(e_{i-1}); ...] / n the embeddings of the last n tokens, zero before the
 // text's first, nrm(v) = v / sqrt(mean(v^2) + 1e-6), and h = silu(W_1 t + b_1):
 //     wide g = W_3 t + W_2 h;   residual g = W_2 (t + h);   layers g = W_2 h
-// [Chimera, arXiv 2402.15758, §3.2.1]  A state is a function of the tokens alone, so it is kept
-// once it was computed (ngram_memory.h), with the same bits.
+// [Chimera, arXiv 2402.15758, §3.2.1] A state is a function of the tokens alone, so it is stored
+// after it was computed (ngram_memory.h), with the same bits.
 //
 // Opening may fail, nothing else does. Pack and target must outlive it.
 #ifndef FR_DRAFT_CHIMERA_NGRAM_ENCODER_H

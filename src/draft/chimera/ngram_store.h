@@ -45,7 +45,7 @@ bool fr_ngram_store_get(fr_ngram_store *s, const fr_ngram *key, float *out);
 // Queues the entry, to be committed within about a second. Never waits: where the queue is full the
 // entry is dropped and counted.
 void fr_ngram_store_add(fr_ngram_store *s, const fr_ngram *key, const float *vector);
-// The same, but waits for room in the queue: for many at once, when nobody else waits.
+// The same, but waits for space in the queue: for many at once, when no other caller waits.
 void fr_ngram_store_wait_add(fr_ngram_store *s, const fr_ngram *key, const float *vector);
 // Waits until all that was added before, by this handle, is committed, or counted as dropped.
 void fr_ngram_store_sync(fr_ngram_store *s);

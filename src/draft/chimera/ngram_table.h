@@ -36,10 +36,10 @@ void fr_ngram_table_close(fr_ngram_table *t); // a zeroed one is fine
 // next put.
 const float *fr_ngram_table_get(fr_ngram_table *t, const fr_ngram *key);
 
-// The place of the key's vector for the caller to fill in, now the newest. Where the key is new and its
-// bucket is full, the entry that was put there first falls out; else, where the table is full, the
-// oldest one. Then *fell is true and *out its key. What is returned still holds its vector until the
-// caller writes there, so that it can be given away without a copy.
+// The place of the key's vector, now the newest entry, for the caller to fill in. If the key is
+// new, an entry may leave the table: the oldest of its bucket if that is full, else the oldest of
+// all if the table is full. Then *fell is true and *out is its key. The returned place has the old
+// vector until the caller writes there, so that it can be stored elsewhere without a copy.
 float *fr_ngram_table_put(fr_ngram_table *t, const fr_ngram *key, fr_ngram *out, bool *fell);
 
 // The place of a vector that get or put gave.

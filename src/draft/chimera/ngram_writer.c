@@ -1,5 +1,6 @@
 // ngram_writer.c — the thread waits for entries, lets some gather, and commits them with the lock
-// released. Callers copy entries into the ring, and wait for room or for a commit only if they ask.
+// released. Callers copy entries into the ring. Only the calls that say so wait for space or for a
+// commit.
 #include "draft/chimera/ngram_writer.h"
 #include "base/signals.h"
 #include <assert.h>
@@ -15,7 +16,7 @@ bool fr_ngram_writer_is_sound(const fr_ngram_writer *w) {
 
 // ---------------------------------------------------------------- the thread
 
-// Waits up to a second for more entries, unless somebody waits for the commit.
+// Waits up to a second for more entries, unless a caller waits for the commit.
 static void linger(fr_ngram_writer *w) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -76,7 +77,7 @@ fr_status fr_ngram_writer_open(fr_ngram_writer *w, int d, fr_ngram_commit *commi
     *w = (fr_ngram_writer){.commit = commit, .arg = arg, .d = d};
     const fr_status st = take_queue(w, err);
     if (st) return st;
-    // Neither asks for memory; on Linux they cannot fail.
+    // Neither allocates memory; on Linux they cannot fail.
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

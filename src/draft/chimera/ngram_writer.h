@@ -1,9 +1,9 @@
-// ngram_writer.h — n-gram vectors on their way to the disk: a queue with bounds, and the one thread
+// ngram_writer.h — n-gram vectors on their way to the disk: a bounded queue, and the one thread
 // that empties it.
 //
-// Who adds never waits for the disk: what finds the queue full is refused. The thread hands over
-// what has gathered (commit), once a quarter of the queue is full, a second has passed or somebody
-// waits, so that one synchronisation of the disk serves many entries.
+// Adding never waits for the disk: an entry is refused if the queue is full. The thread commits the
+// gathered entries when a quarter of the queue is full, a second has passed or a caller waits. So
+// one synchronisation of the disk serves many entries.
 #ifndef FR_DRAFT_CHIMERA_NGRAM_WRITER_H
 #define FR_DRAFT_CHIMERA_NGRAM_WRITER_H
 #include "base/alloc.h"
@@ -22,20 +22,20 @@ typedef struct fr_ngram_writer {
     fr_arena arena; // of both
     pthread_t thread;
     pthread_mutex_t lock;             // of all below; entries [first, first + n) are the thread's
-    pthread_cond_t gathered, emptied; // for the thread; for those who wait for it
+    pthread_cond_t gathered, emptied; // for the thread; for callers that wait for it
     int first, n;
-    uint64_t added, done, wanted; // entries ever; somebody waits until so many are done
+    uint64_t added, done, wanted; // entries ever; a caller waits until `wanted` are done
     bool closing;
 } fr_ngram_writer;
 
 // FR_ENOMEM: no memory or no thread. *w must not move afterwards.
 fr_status fr_ngram_writer_open(fr_ngram_writer *w, int d, fr_ngram_commit *commit, void *arg,
                                fr_error *err);
-void fr_ngram_writer_close(fr_ngram_writer *w); // commits what is queued; only an open one
+void fr_ngram_writer_close(fr_ngram_writer *w); // commits the queued entries; only an open one
 
 // Copies the entry into the queue; false: it is full.
 bool fr_ngram_writer_add(fr_ngram_writer *w, const fr_ngram *key, const float *vector);
-// The same for those who have time: waits until there is room.
+// The same, but waits until the queue has space.
 void fr_ngram_writer_wait_add(fr_ngram_writer *w, const fr_ngram *key, const float *vector);
 void fr_ngram_writer_sync(fr_ngram_writer *w); // until all that was added before is done
 // With the lock held: the ring is within its room, and what was added is done or in it.

@@ -1,5 +1,5 @@
 // EAGLE: one trained block drafts on the target's hidden states; a row reads the state of a token
-// and the token after it, so that it knows which token was drawn.  [EAGLE, Li et al. 2024, §3.1]
+// and the token after it, so that it includes the drawn token. [EAGLE, Li et al. 2024, §3.1]
 //
 // A step: read the pairs of newly accepted tokens with their true states. Then pass the frontier's
 // nodes through the block level by level, each with the state that its parent's row gave. The nodes
@@ -14,7 +14,7 @@
 
 enum {
     DEEPEST = FR_PACK_HEADS,
-    EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes guessed behind in one step
+    EXPANDED = 1 + (DEEPEST - 1) * FR_BEAM_WIDTH, // nodes expanded in one step
     STATIC_NODES = 26,
     ROOM = 512,
     MOST_ROOM = 8192,
@@ -30,8 +30,8 @@ typedef struct fr_eagle {
     int n_seen;   // of its ids, those that the head has seen
     int is_fixed; // tree=static:
     fr_fixed_tree fixed;
-    // Of the step at hand, by node of the beam.
-    int16_t place[FR_BEAM_NODES]; // of a node that was guessed behind, in states and slots
+    // State of the current step, by node of the beam.
+    int16_t place[FR_BEAM_NODES]; // of a node that was expanded, in states and slots
     int slot[EXPANDED];           // in the block's KV; -1: committed
     float *states;                // [EXPANDED][d]: what its row gave
     int n_expanded;
@@ -49,13 +49,14 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
     return fr_draft_block_keep_tokens(&e->chain, agree);
 }
 
-// ---------------------------------------------------------------- guesses behind a node
+// ---------------------------------------------------------------- guesses after a node
 
 static float *state_at(const fr_eagle *e, int place) {
     return e->states + (size_t)place * (size_t)e->base.pack->d;
 }
 
-// Expands a node with what row `row` of the block's last pass says of the token after it.
+// Expands a node with the distribution of the token after it, from row `row` of the block's last
+// pass.
 static void expand(fr_eagle *e, int node, int slot, int row) {
     const int place = e->n_expanded++;
     e->place[node] = (int16_t)place;

@@ -1,12 +1,12 @@
 // chain_cache.h — a chain of hidden states that outlives the step it was drafted in.
 //
-// Behind n tokens whose states were read (the *anchor*), a chain G_1..G_K stands for the states of
+// After n tokens whose states were read (the *anchor*), a chain G_1..G_K stands for the states of
 // tokens n+1..n+K, and none of it depends on a guessed token. So after a pass that committed m
 // tokens, whatever they are, G_{m+1}.. are still what they were: the distribution of the first
-// guess behind the new root is that of G_{shift+1}, where `shift` counts the tokens committed since
+// guess after the new root is that of G_{shift+1}, where `shift` counts the tokens committed since
 // the anchor. [Make Every Draft Count, Chen et al. 2026, abstract and figure 2]
 //
-// Two chains have room, so that a new one can be joined to what is left of the one before.
+// It stores two chains, so that a new one can be joined to the rest of the one before.
 #ifndef FR_DRAFT_HIDDEN_STATE_CHAIN_CACHE_H
 #define FR_DRAFT_HIDDEN_STATE_CHAIN_CACHE_H
 #include "base/alloc.h"
@@ -49,14 +49,14 @@ static inline fr_cached_chain *fr_chain_cache_before(fr_chain_cache *k) {
     return &k->chain[!k->newest];
 }
 
-// Depths of a tree behind the present root that a chain speaks of: depth j = 1..left has its state
-// at index shift + j - 1.
+// Depths of a tree after the present root for which a chain has states: depth j = 1..left has its
+// state at index shift + j - 1.
 static inline int fr_chain_cache_left(const fr_cached_chain *c) {
     return c->shift < c->length ? c->length - c->shift : 0;
 }
 // Lengths and shifts are within the chains; no more states served again than were drafted.
 bool fr_chain_cache_is_sound(const fr_chain_cache *k);
-// The first `depths` of what is left of a chain serve the step at hand, which did not make it.
+// The first `depths` of the rest of a chain serve the current step, which did not make it.
 void fr_chain_cache_reuse(fr_chain_cache *k, fr_cached_chain *c, int depths);
 
 #endif

@@ -1,12 +1,12 @@
-// Drafts of hidden states: a block goes on from the target's states without any token of the
+// Drafts of hidden states: a block continues from the target's states without any token of the
 // future, one product gives the distributions of all depths, and tokens are put in as the tree
 // grows. [Make Every Draft Count, Chen et al. 2026]
 //
 // A step: read the pairs of newly accepted tokens (draft_block.h); the last output is the state
-// behind the root. Go on from it with the null token, as many times as pays. Read the draft head on
-// all states at once, then grow a tree from the distributions (state_tree.h), which takes no pass.
-// What was drafted depends on no guess, so what is left of a chain after a pass may serve the next
-// step (chain_cache.h), alone or with a new chain (state_reuse.h).
+// after the root. Continue from it with the null token, as many times as pays. Read the draft head
+// on all states at once, then grow a tree from the distributions (state_tree.h), which takes no
+// pass. The drafted states depend on no guess, so the rest of a chain after a pass may serve the
+// next step (chain_cache.h), alone or with a new chain (state_reuse.h).
 #include "draft/hidden_state/hidden_state.h"
 #include "base/mean.h"
 #include "decode/counts.h"
@@ -40,9 +40,9 @@ typedef struct fr_hidden_state {
     // Learned.
     float expected
         [FR_CHAIN_CACHE_DEPTH]; // how often depth k + 1 is in the tree, if the path to it is:
-    float right[FR_CHAIN_CACHE_DEPTH]; // by the pack, and of late
-    double draft_seconds, pass_rows;   // of a new chain; rows of a pass; of late
-    // Of the step at hand.
+    float right[FR_CHAIN_CACHE_DEPTH]; // by the pack, then by recent steps
+    double draft_seconds, pass_rows;   // recent means: of a new chain; rows of a pass
+    // State of the current step.
     fr_state_reuse_mode taken; // FR_REUSE_AUTO: nothing was drafted
     int left, age, depth;      // of the last chain before this step; levels of the tree
     fr_state_dist dist[FR_CHAIN_CACHE_DEPTH];
@@ -140,7 +140,7 @@ static void learn_chain(fr_hidden_state *d, const fr_context *c) {
 
 // ---------------------------------------------------------------- its tree
 
-// Takes the distributions of what is left of a chain. Those of the first `with_before` levels are
+// Takes the distributions of the rest of a chain. Those of the first `with_before` levels are
 // fused with those of the chain before.
 static int take_dists(fr_hidden_state *d, const fr_cached_chain *chain, bool reused,
                       int with_before) {
@@ -220,7 +220,7 @@ static void got(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     end_proposal(d, c, &p->tree);
 }
 
-// ---------------------------------------------------------------- what came of it
+// ---------------------------------------------------------------- results
 
 static int child_in_beam(const fr_beam *b, int node, int32_t id) {
     for (int i = node + 1; i < b->n; i++)

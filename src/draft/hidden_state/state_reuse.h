@@ -1,11 +1,11 @@
-// state_reuse.h — whether a step drafts from a new chain of states, from what is left of the last
-// one, or from both. What is left, and how it moves after a pass: chain_cache.h.
+// state_reuse.h — whether a step drafts from a new chain of states, from the rest of the last
+// one, or from both. chain_cache.h describes the rest of a chain after a pass.
 //
-// A step in a mode brings tau(mode) tokens and takes the target's pass and the drafting of that
-// mode. The mode with the most tokens a second is taken: reuse where tau_reuse / L_v exceeds
-// tau_fresh / (L_v + L_d). tau follows what steps brought, apart for each number of depths left and
-// age of the chain. A mode that was possible and not taken for a while is tried again, where the
-// account of the request affords what that may lose.
+// A step in a mode gives tau(mode) tokens and costs the target's pass and the drafting of that
+// mode. The mode with the most tokens a second is taken: reuse if tau_reuse / L_v exceeds tau_fresh
+// / (L_v + L_d). tau follows the results of steps, separately for each number of depths left and
+// age of the chain. A mode that was possible and not taken for a while is tried again, if the
+// account of the request can afford the possible loss.
 #ifndef FR_DRAFT_HIDDEN_STATE_STATE_REUSE_H
 #define FR_DRAFT_HIDDEN_STATE_STATE_REUSE_H
 #include "base/mean.h"
@@ -14,14 +14,14 @@
 
 typedef enum fr_state_reuse_mode {
     FR_REUSE_FRESH, // a new chain
-    FR_REUSE_KEPT,  // what is left of the last one: no pass of the block
+    FR_REUSE_KEPT,  // the rest of the last one: no pass of the block
     FR_REUSE_FUSED, // a new one, its logits plus lambda times those of the last one
     FR_REUSE_MODES,
     FR_REUSE_AUTO = FR_REUSE_MODES,
 } fr_state_reuse_mode;
 
 enum {
-    FR_REUSE_LEFT = 8,  // depths left are told apart up to here
+    FR_REUSE_LEFT = 8,  // numbers of depths left are distinguished up to this one
     FR_REUSE_AGE = 2,   // steps in a row that may draft from the same chain
     FR_REUSE_LEAST = 2, // depths left that are worth a step
 };

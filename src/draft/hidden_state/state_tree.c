@@ -34,7 +34,7 @@ static float sum_of_exponentials(const float *score, int n, float largest) {
     return sum;
 }
 
-// Tells the watch of a node's guesses, and goes on behind the token that it wants.
+// Reports a node's guesses to the watch, and continues after the token that it returns.
 static void follow(const fr_state_grower *g, const fr_shortlist *list, const guess *best, int n,
                    float sum, fr_beam *beam, int node) {
     fr_chance chance[FR_STATE_RANKS];
@@ -65,7 +65,7 @@ static void expand(const fr_state_grower *g, const fr_state_dist *dist, fr_beam 
         const float p = expf(best[r].score - best[0].score) / sum;
         const int kind = fr_state_kind(dist->reused, beam->node[node].depth + 1);
         const float rate = fr_hits_rate(g->hits, kind, p);
-        if (!(above * rate >= g->least)) continue; // nor what is no number
+        if (!(above * rate >= g->least)) continue; // nor if it is no number
         const int child =
             fr_beam_offer(beam, node, g->ids[dist->list.index[best[r].at]], rate, kind);
         if (child >= 0) beam->node[child].prob = p;

@@ -1,9 +1,9 @@
-// state_tree.h — a tree of tokens from distributions that know no tokens.
+// state_tree.h — a tree of tokens from distributions that do not depend on its tokens.
 //
-// Depth k of the tree has one distribution, the logits of a chain's k-th state; what a node's own
-// token says of the next one is added as the node is expanded (token_bias.h). So a node costs no
-// pass, and the tree may be as wide as it likes: a beam of the best nodes of each depth, then the
-// best of all of them (tree/beam.h). Nothing here can fail.
+// Depth k of the tree has one distribution, the logits of a chain's k-th state. The bias from a
+// node's own token is added when the node is expanded (token_bias.h). So a node costs no pass, and
+// the tree may have any width: a beam of the best nodes of each depth, then the best of all of them
+// (tree/beam.h). Nothing here can fail.
 #ifndef FR_DRAFT_HIDDEN_STATE_STATE_TREE_H
 #define FR_DRAFT_HIDDEN_STATE_STATE_TREE_H
 #include "decode/drafter.h"
@@ -12,8 +12,8 @@
 #include "tree/hits.h"
 
 enum {
-    FR_STATE_CHILDREN = 8, // guesses behind one node
-    // ... that a watch is told of, with probabilities among the list's tokens
+    FR_STATE_CHILDREN = 8, // guesses after one node
+    // ... for a watch, with probabilities among the list's tokens
     FR_STATE_RANKS = FR_ACCURACY_RANKS,
 };
 
@@ -29,10 +29,10 @@ typedef struct fr_state_grower {
     const fr_hits *hits;        // of fr_state_kind: a node's score is its parent's times its rate
     int width;                  // nodes expanded at each depth, 1..FR_BEAM_WIDTH
     float least;                // score of nodes that are worth a place
-    const fr_dist_watch *watch; // (decode/drafter.h) NULL, or its `next` NULL: nobody looks
+    const fr_dist_watch *watch; // (decode/drafter.h) NULL, or its `next` NULL: none
 } fr_state_grower;
 
-// Fills the beam with what n distributions say behind the root; dist[0] is of depth 1.
+// Fills the beam with the guesses of n distributions after the root; dist[0] is of depth 1.
 void fr_state_tree_grow(const fr_state_grower *g, int32_t root, const fr_state_dist *dist, int n,
                         fr_beam *beam);
 

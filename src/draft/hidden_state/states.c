@@ -1,5 +1,5 @@
-// states.c — the block reads the text's pairs, goes on from its own states with the null token, and
-// one product of the draft head gives the logits of all depths: a pass each.
+// states.c — the block reads the text's pairs, continues from its own states with the null token,
+// and one product of the draft head gives the logits of all depths: a pass each.
 #include "draft/hidden_state/states.h"
 #include <string.h>
 
@@ -81,7 +81,7 @@ fr_draft_want fr_states_want(fr_states *s) {
                            fits ? rows : 0};
 }
 
-// ---------------------------------------------------------------- what came of it
+// ---------------------------------------------------------------- results
 
 // The state that the last pass gave.
 static void keep(fr_states *s) {

@@ -1,9 +1,10 @@
-// states.h — chains of hidden states: the block that drafts them, and what is kept of them.
+// states.h — chains of hidden states: the block that drafts them, and the stored states.
 //
-// A chain begins with the state that the block gives of the text's last pair, behind the root, and
-// goes on from each state with the null token: no state depends on a guess. The draft head then
-// takes all of them in one product, so it is read once and not at every depth.  [Make Every Draft
-// Count, Chen et al. 2026, figure 4: one-pass logits; the iterative ones: lab/draft/states_ways.c]
+// A chain begins with the block's output for the text's last pair, after the root. It continues
+// from each state with the null token, so no state depends on a guess. The draft head then
+// multiplies all of them in one product, so it is read once and not at every depth. [Make Every
+// Draft Count, Chen et al. 2026, figure 4: one-pass logits; the iterative ones:
+// lab/draft/states_ways.c]
 #ifndef FR_DRAFT_HIDDEN_STATE_STATES_H
 #define FR_DRAFT_HIDDEN_STATE_STATES_H
 #include "draft/hidden_state/chain_cache.h"
@@ -29,7 +30,7 @@ struct fr_states {
     // NULL: states read no token. Or the token that state k reads, for comparison; the head is then
     // read at every depth.
     int32_t (*token)(fr_states *s, const fr_cached_chain *c, int k);
-    // The chain at hand.
+    // The current chain.
     fr_states_stage stage;
     fr_cached_chain *drafted;
     int32_t root, last;  // the text's last token, and the one that the last state read
@@ -53,7 +54,7 @@ fr_draft_want fr_states_want(fr_states *s);
 // seconds.
 bool fr_states_got(fr_states *s, const fr_context *c);
 
-// to[0..n_draft) = the newest chain's logits of level j (from 0) of a tree behind the present root,
+// to[0..n_draft) = the newest chain's logits of level j (from 0) of a tree after the present root,
 // plus lambda times those that the chain before it has for this level: a product of experts.
 void fr_states_fuse(fr_states *s, int j, float lambda, float *to);
 

@@ -1,5 +1,5 @@
-// token_bias.h — what the token before says of the next one, added to distributions that know no
-// tokens.
+// token_bias.h — the effect of the previous token on the next one, added to distributions that do
+// not depend on tokens.
 //
 //     s_k(v|u) = Z_k[v] + b_v · (nrm(W_1 e_u) * σ(W_g G_k)),  nrm(x) = x / sqrt(mean(x²) + 1e-6)
 //
@@ -9,8 +9,8 @@
 //
 // It is computed for the v of a shortlist alone, from rows of b in f32: a list touches so few rows
 // that panels would read many times as much. nrm(W_1 e_u) depends on u alone and takes as much as
-// the rows of a hundred such lists. So it is kept after its first use, for u of the draft
-// vocabulary: it takes no time when it opens, and [n_draft][rank] floats of memory.
+// the rows of a hundred such lists. So it is stored at its first use, for u of the draft
+// vocabulary. Opening takes no time for it, and [n_draft][rank] floats of memory.
 #ifndef FR_DRAFT_HIDDEN_STATE_TOKEN_BIAS_H
 #define FR_DRAFT_HIDDEN_STATE_TOKEN_BIAS_H
 #include "draft/kit/shortlist.h"
@@ -35,7 +35,7 @@ void fr_token_bias_close(fr_token_bias *j); // a zeroed one is fine
 
 // gate[0..rank) = σ(W_g state), or ones.
 void fr_token_bias_gate(const fr_token_bias *j, const float *state, float *gate);
-// score[i] = s(list->index[i] | id) behind a state of this gate.
+// score[i] = s(list->index[i] | id) after a state of this gate.
 void fr_token_bias_score(fr_token_bias *j, const fr_shortlist *list, const float *gate, int32_t id,
                          float *score);
 

@@ -1,11 +1,10 @@
-// decoder_block.h — one trained decoder block with KV of its own, whose rows enter as vectors: what
-// packs of eagle, hidden-state and chimera hold.
+// decoder_block.h — one trained decoder block with its own KV, whose rows enter as vectors. Packs
+// of eagle, hidden-state and chimera contain one.
 //
 // Pre-norm attention and SwiGLU, RoPE in halves, then nrm(x) * g_out, nrm(x) = x / sqrt(mean(x^2) +
 // 1e-6), which the draft head reads. It is a model of one layer, so attention, KV, trees and
-// threads are those of any pass (model/forward.h). What a text made sure is committed; guesses lie
-// in scratch slots behind it until `drop`. Opening may fail, nothing else does, and nothing else
-// allocates.
+// threads are those of any pass (model/forward.h). Rows of accepted tokens are committed; guesses
+// are in scratch slots after them until `drop`. Only opening may fail or allocate.
 #ifndef FR_DRAFT_KIT_DECODER_BLOCK_H
 #define FR_DRAFT_KIT_DECODER_BLOCK_H
 #include "draft/kit/draft_batch.h"
@@ -22,7 +21,7 @@ enum {
 
 typedef struct fr_decoder_block {
     const fr_model *model; // of the weights
-    fr_text_head head;     // [n_draft + room][d]: ids of the text behind those of the pack
+    fr_text_head head;     // [n_draft + room][d]: ids of the text after those of the pack
     fr_draft_batch *batch; // of its passes
     fr_kv kv;
     int first_result; // row of the last pass that is row 0 of its results
@@ -44,14 +43,14 @@ static inline fr_row fr_decoder_block_row(const float *x, int32_t parent, uint8_
     return (fr_row){
         .kind = FR_ROW_VECTOR, .vec = x, .pos = FR_POS_AUTO, .parent = parent, .wants = wants};
 }
-// Puts rows into the batch's next pass. Row `first_result` is row 0 of what is asked for below.
-// False: there is no room in that pass.
+// Puts rows into the batch's next pass. Row `first_result` is row 0 of the results below. False:
+// they do not fit that pass.
 bool fr_decoder_block_put(fr_decoder_block *b, const fr_row *rows, int n, int first_result);
 // The share of these rows in the last pass' time.
-// A pass of these rows alone, at once; the first is row 0 of what is asked for below.
+// Runs a pass of these rows alone, at once; the first is row 0 of the results below.
 void fr_decoder_block_run(fr_decoder_block *b, const fr_row *rows, int n);
 void fr_decoder_block_commit(fr_decoder_block *b,
-                             int n);             // scratch slots 0..n-1, each behind the one before
+                             int n);             // scratch slots 0..n-1, each after the one before
 void fr_decoder_block_drop(fr_decoder_block *b); // all scratch slots
 
 // Results of the last pass, valid until the next.

@@ -1,6 +1,6 @@
-// draft_batch.c — finds or opens the batch of a network. Texts put their rows in one behind the
-// other; the pass takes all of them and leaves the batch empty, its results readable until the next
-// one.
+// draft_batch.c — finds or opens the batch of a network. Texts add their rows one after the
+// other. The pass takes all of them and leaves the batch empty; its results are valid until the
+// next pass.
 #include "draft/kit/draft_batch.h"
 #include "base/alloc.h"
 #include <assert.h>

@@ -1,9 +1,10 @@
 // draft_batch.h — the rows of several texts that one pass of a drafter's own network takes.
 //
 // A drafter whose guesses come from passes of its own (over a pack's block, over a smaller model)
-// puts its rows in (`want`, decode/drafter.h) and reads its results once the step has run the pass. Drafters of one group on the same network share a batch, and so its workspace: what many
-// texts need at the same time is one reading of the weights. A drafter by itself has one for
-// itself. The bits of a row do not depend on what else is in the pass (model/forward.h).
+// puts its rows in (`want`, decode/drafter.h) and reads its results once the step has run the pass.
+// Drafters of one group on the same network share a batch, and so its workspace: what many texts
+// need at the same time is one reading of the weights. A drafter by itself has one for itself. The
+// bits of a row do not depend on what else is in the pass (model/forward.h).
 #ifndef FR_DRAFT_KIT_DRAFT_BATCH_H
 #define FR_DRAFT_KIT_DRAFT_BATCH_H
 #include "decode/drafter.h"
@@ -18,8 +19,8 @@ struct fr_draft_batches { // those of a group: one thread at a time opens drafte
     int n_ctx; // the largest context of a text
 };
 
-// What makes vectors of the rows of a pass, just before it: opened by who opens the batch, closed
-// with it. NULL: the rows are there as they are put in.
+// Makes vectors of the rows of a pass, just before it. The caller that opens the batch opens it,
+// and it is closed with the batch. NULL: the rows are used as they are.
 typedef struct fr_draft_inputs fr_draft_inputs;
 struct fr_draft_inputs {
     void (*prepare)(fr_draft_inputs *inputs, int n_rows);
@@ -64,18 +65,17 @@ void fr_draft_batch_give_back(fr_draft_batch *b); // NULL is fine
 
 // Puts the n rows of a text into the next pass. Parents are places among these rows, or as in a
 // pass; seq is set here. own_head: NULL where the network has none (fr_forward_limits.own_outputs).
-// The place of the first row; -1: there is no room in this pass, but there will be in one behind
-// it.
+// Returns the place of the first row; -1: they do not fit this pass, but the next one.
 int fr_draft_batch_put(fr_draft_batch *b, const fr_row *rows, int n, fr_kv *kv,
                        const fr_matrix *own_head);
 
 // From now on the head may be read alone, up to max_logits states at once. FR_ENOMEM.
 fr_status fr_draft_batch_open_head(fr_draft_batch *b, fr_error *err);
-// Has logits [n][outputs] made of a text's n states (row stride d) when the head is read next (the
-// pass &b->head_pass), both in place until then. False: there is no room in it, but there will be
-// in one behind it.
+// Requests logits [n][outputs] of a text's n states (row stride d) from the next product of the
+// head (the pass &b->head_pass). Both stay in place until then. False: they do not fit this
+// product, but the next.
 bool fr_draft_batch_put_states(fr_draft_batch *b, const float *states, int n, float *logits);
-// Runs the pass at once, for a text by itself: nobody else's rows are in it.
+// Runs the pass at once, for one text: it has no other text's rows.
 static inline void fr_draft_batch_run(fr_draft_batch *b) {
     b->pass.run(&b->pass);
 }

@@ -142,7 +142,7 @@ bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int
     float covered = 0;
     for (int k = tree->node[0].first_child; k >= 0; k = tree->node[k].next)
         covered += tree->node[k].score;
-    // A tree of the greatest depth does not tell where the answer ends.
+    // A tree of the greatest depth does not show where the answer ends.
     const int left = tree->max_depth < FR_TREE_MAX_DEPTH ? tree->max_depth + 1 : LONG_ANSWER;
     return fr_draft_benefit_start(w, budget, behind, covered, left, context);
 }

@@ -25,7 +25,7 @@ typedef struct fr_draft_benefit {
     double ratio[FR_DRAFT_GROUPS]; // own seconds over the target's; 0: not yet seen
     double usual;                  // where nothing was seen: as the weights are
     float confidence;              // of recent best guesses: how often right, and how probable
-    float yield; // tokens that all guesses of a step together were worth of late; 0: not followed
+    float yield;    // recent worth of all guesses of a step, in tokens; 0: not followed
     fr_trial trial; // of drafting where it does not pay
     double missed;  // seconds that drafting would have gained since it last did
     double spent;   // seconds of this step's passes
@@ -47,14 +47,14 @@ void fr_draft_benefit_saw(fr_draft_benefit *w, float best_guess);
 // first take.
 void fr_draft_benefit_proposed(fr_draft_benefit *w, float tokens);
 
-// Whether to draft in this step. `behind`: rows that it has not read, 1 or more; `covered`: how
-// probable it is that the next token stands in the tree already; `left`: tokens still wanted.
+// Whether to draft in this step. `behind`: rows that it has not read, 1 or more; `covered`: the
+// probability that the tree already has the next token; `left`: tokens still wanted.
 bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int behind, float covered,
                             int left, int context);
 // The same with `covered` and `left` taken from a tree that others have begun.
 bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int behind,
                                const fr_tree *tree, int context);
-// How many of the n best nodes to guess behind, their scores descending, in one more pass; the
+// How many of the n best nodes to expand, their scores descending, in one more pass; the
 // target's pass would have target_rows rows without. 0: the pass does not pay.
 int fr_draft_benefit_rows(const fr_draft_benefit *w, const fr_budget *budget, const float *score,
                           int n, int target_rows, int context);

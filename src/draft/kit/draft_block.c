@@ -89,7 +89,7 @@ void fr_draft_block_keep(fr_draft_block *c, int pairs) {
     assert(fr_draft_block_is_sound(c));
 }
 
-// Room for what is known of one more pair.
+// Memory for the data of one more pair.
 static float *next_pair(fr_draft_block *c, int32_t token) {
     if (c->n_waiting == FR_DRAFT_BLOCK_ROWS) fr_draft_block_read(c, 0);
     c->waiting_token[c->n_waiting] = token;

@@ -1,19 +1,19 @@
-// draft_block.h — one decoder block that goes on from the target's hidden states, as EAGLE's and
-// the hidden-state drafter's packs hold it.
+// draft_block.h — one decoder block that continues from the target's hidden states, as EAGLE's
+// and the hidden-state drafter's packs hold it.
 //
 // A row is a pair of a state s and a token t; with nrm(x) = x / sqrt(mean(x^2) + 1e-6)
 //     x = W_state (nrm(s) * g_state) + W_token (nrm(e_t) * g_token) + b
 // enters the block (pre-norm attention and SwiGLU, RoPE), and G = nrm(x) * g_out comes out: the
 // draft head's logits of G are the distribution of the token after t, and G is the state of the
 // next row. Of a pack with taps the state of a token of the text is made of the target's residuals
-// r behind some layers, and only later rows read a G as it is:
+// r after some layers, and only later rows read a G as it is:
 //     s = W_taps [nrm(r_1) * g_1; nrm(r_2) * g_2; ...]                  [EAGLE-3, Li et al. 2025, §3]
 // The pair (f_i, x_{i+1}) of the target's hidden state of token i and the token after it lies at
 // position i - 1; i counts from 1.  [EAGLE, Li et al. 2024, §3.1, with norms at the input as in
 // DeepSeek-V3's MTP, §2.2]
 //
 // Pairs of accepted tokens with true states are committed in the block's KV once they were read;
-// guesses lie in scratch slots behind them until `drop`. Opening may fail; nothing else fails or
+// guesses lie in scratch slots after them until `drop`. Opening may fail; nothing else fails or
 // allocates. The weights must outlive it.
 #ifndef FR_DRAFT_KIT_DRAFT_BLOCK_H
 #define FR_DRAFT_KIT_DRAFT_BLOCK_H
@@ -82,7 +82,7 @@ bool fr_draft_block_read(fr_draft_block *c, uint8_t wants);
 typedef struct fr_draft_block_guess {
     const float *state; // a G, of a row before; copied by the pass
     int32_t token;      // or FR_DRAFT_BLOCK_NULL
-    int parent;         // scratch slot; -1: behind what was read
+    int parent;         // scratch slot; -1: after what was read
 } fr_draft_block_guess;
 
 // n guesses (1..FR_DRAFT_BLOCK_GUESSES) are to be in the next pass; results are those of rows

@@ -13,8 +13,7 @@ void fr_fixed_tree_begin(fr_fixed_tree *f) {
 void fr_fixed_tree_offer(fr_fixed_tree *f, fr_trained *t, int node, const fr_likely *likely,
                          int n) {
     int16_t child[FR_TREE_MAX];
-    if (fr_drafter_is_watched(
-            &t->base)) { // each node of the path is gone on behind, whatever the shape
+    if (fr_drafter_is_watched(&t->base)) { // each node of the path is continued, whatever the shape
         const int at = fr_trained_follow(t, node, likely, n);
         if (at >= 0) f->place[at] = 0;
         return;

@@ -1,5 +1,5 @@
-// likeliest.c — a draft vocabulary has thousands of ids and a step asks for several distributions,
-// so the sum too is by vectors of four, which every CPU has.
+// likeliest.c — a draft vocabulary has thousands of ids, and a step needs several distributions.
+// So the sum too is by vectors of four, which every CPU has.
 #include "draft/kit/likeliest.h"
 #include "base/top.h"
 #include "kern/exp4.h"

@@ -1,9 +1,9 @@
 // ngram_votes.h — several continuations of the text, counted in one tree.
 //
 // Each continuation has one token per depth. Continuations that agree from the root on share nodes.
-// The kind of a guess (tree/hits.h) depends on how many of them agree at the node, and on what the
-// caller knows of those that do. A node's score is its parent's times its kind's hit rate, and the
-// tree grows by the node of highest score. Nothing here can fail.
+// The kind of a guess (tree/hits.h) depends on how many of them agree at the node, and on the
+// caller's class of those that do. A node's score is its parent's times its kind's hit rate, and
+// the tree grows by the node of highest score. Nothing here can fail.
 #ifndef FR_DRAFT_KIT_NGRAM_VOTES_H
 #define FR_DRAFT_KIT_NGRAM_VOTES_H
 #include "draft/kit/candidates.h"

@@ -1,11 +1,11 @@
-// text_head.h — a draft head with room for the ids of the text at hand besides its vocabulary's.
+// text_head.h — a draft head with additional rows for the ids of the current text.
 //
-// A vocabulary of frequent tokens misses names and identifiers, which a text is likely to repeat
-// once it has them. So the rows of the last `room` different ids that the text holds beyond the
-// vocabulary stand behind it; more of them take the places of the oldest. Its vocabulary's rows are
-// those of a draft head that many share, as far as they fill whole panels; the panel in which the
-// text's rows begin, and those behind it, are its own.
-// [compare "context ids" of pruned heads, FR-Spec, Zhao et al. 2025, §6]
+// A vocabulary of frequent tokens misses names and identifiers, which a text is likely to repeat.
+// So the rows of the last `room` different ids of the text outside the vocabulary follow the
+// vocabulary's rows; further ids replace the oldest. Its vocabulary's rows are those of a draft
+// head that many share, as far as they fill whole panels; the panel in which the text's rows begin,
+// and those after it, are its own. [compare "context ids" of pruned heads, FR-Spec, Zhao et al.
+// 2025, §6]
 #ifndef FR_DRAFT_KIT_TEXT_HEAD_H
 #define FR_DRAFT_KIT_TEXT_HEAD_H
 #include "draft/shared/draft_head.h"

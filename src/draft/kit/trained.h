@@ -1,11 +1,11 @@
 // trained.h — what the drafters with a pack have in common: the pack, a beam of guesses, and
 // whether drafting pays.
 //
-// Guesses are the likeliest tokens of distributions over the draft vocabulary. A node's score is its
-// parent's times its probability, times how much more or less often guesses of its depth are right
-// than their probabilities say, which is learned (tree/hits.h). Guesses grow level by
-// level in a beam [EAGLE-2, Li et al. 2024, §4.1]; a level that takes a pass of its own is drafted
-// only for the nodes that pay for their rows (draft_benefit.h).
+// Guesses are the likeliest tokens of distributions over the draft vocabulary. A node's score is
+// its parent's times its probability, times how much more or less often guesses of its depth are
+// right than their probabilities say, which is learned (tree/hits.h). Guesses grow level by level
+// in a beam [EAGLE-2, Li et al. 2024, §4.1]; a level that takes a pass of its own is drafted only
+// for the nodes that pay for their rows (draft_benefit.h).
 #ifndef FR_DRAFT_KIT_TRAINED_H
 #define FR_DRAFT_KIT_TRAINED_H
 #include "draft/kit/draft_benefit.h"
@@ -34,7 +34,7 @@ typedef struct fr_trained { // embedded first in a method's own struct
     int depth; // tokens drafted ahead; 0: as many as pay
     int width; // of the beam; set before opening where it is not half the widest
     bool adapt,
-        timed; // timed: a pass of the target was seen, so that the budget knows what one takes
+        timed;          // timed: a pass of the target was measured, so that the budget has its cost
     const int32_t *ids; // of the distributions' places: the pack's, and
     int n_ids;          // ... as many as a distribution has, which a method may change
     int32_t best;       // the first guess after the root in this step; -1: none
@@ -57,10 +57,10 @@ void fr_trained_begin(fr_trained *t); // a new request
 
 // Whether to draft in this step, `behind` rows being unread; if so the beam is the root alone.
 bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind);
-// The same where drafting costs no pass: whether it pays is not asked.
+// The same for drafting without passes, which is always done.
 bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree);
-// Offers what a distribution says may follow node `at` of the beam's frontier: its likeliest
-// guesses, but for later ones whose score is too low.
+// Offers a distribution's likeliest guesses after node `at` of the beam's frontier, except later
+// ones whose score is too low.
 void fr_trained_offer(fr_trained *t, int at, const float *logits);
 void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int n);
 // What those two do if the drafter is watched (fr_drafter_is_watched): passes the distribution to
@@ -68,8 +68,8 @@ void fr_trained_offer_likely(fr_trained *t, int at, const fr_likely *likely, int
 int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n);
 // Offers the guess of one rank, whatever its score: the new node, or -1.
 int fr_trained_offer_one(fr_trained *t, int at, const fr_likely *likely, int rank);
-// Goes to the next level: how many nodes of the frontier to guess behind; 0: none. A level that
-// takes a pass (FR_LEVEL_PASS) has those nodes that pay for it.
+// Begins the next level: returns how many nodes of the frontier to expand; 0: none. A level that
+// takes a pass (FR_LEVEL_PASS) has only the nodes that pay for it.
 typedef enum fr_level { FR_LEVEL_FREE, FR_LEVEL_PASS } fr_level;
 int fr_trained_next(fr_trained *t, const fr_context *c, const fr_tree *tree, fr_level level);
 // Grows all levels where every node of a level has the same distribution: row k - 1 of n (row
@@ -80,7 +80,7 @@ void fr_trained_grow_dists(fr_trained *t, const fr_context *c, const fr_tree *tr
 void fr_trained_took(fr_trained *t, const fr_context *c, int rows, double seconds);
 // Adds the best of the beam to the tree.
 void fr_trained_fill(fr_trained *t, fr_tree *tree);
-// Learns what is proposed: whether to draft in later steps depends on what it promises.
+// Records the expected tokens of the proposal, which decide whether later steps draft.
 void fr_trained_proposed(fr_trained *t, const fr_context *c, const fr_tree *tree);
 
 void fr_trained_saw(fr_trained *t, const fr_context *c, const fr_verdict *v); // when observing

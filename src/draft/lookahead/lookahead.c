@@ -2,12 +2,12 @@
 // makes of them becomes n-grams, and those that begin with the last token of the text are the
 // candidates of a step.  [Fu et al. 2024]
 //
-// Two branches in one pass [§3.2]: rows of the window (window.h) are attached beside the candidates
-// and fill the pool (ngram_pool.h); the n-grams of the root's token, newest first, are united into
-// one tree (ngram_votes.h). `prompt=1` puts the n-grams of the text into the pool too, `window=0`
-// leaves those alone.
+// Two branches in one pass [§3.2]: rows of the window (window.h) are attached beside the
+// candidates and fill the pool (ngram_pool.h); the n-grams of the root's token, newest first, are
+// united into one tree (ngram_votes.h). `prompt=1` puts the n-grams of the text into the pool too,
+// `window=0` leaves those alone.
 //
-// Unlike the code that came with the paper, an n-gram that matches whole yields the token behind it
+// Unlike the code that came with the paper, an n-gram that matches whole yields the token after it
 // too, as any path of a tree does, and every n-gram that enters is one that stood there.
 #include "base/alloc.h"
 #include "decode/counts.h"
@@ -45,8 +45,8 @@ static bool is_of_window(int kind) {
     return kind / FR_VOTES % ORIGINS == 0;
 }
 
-// Hit rates to start from: those of SmolLM2-135M's greedy answers to 72 training prompts, 12 each of
-// Alpaca, CodeAlpaca, GPTeacher, GSM8K, MBPP and ShareGPT, 96 tokens at most (forerun-lab hits
+// Hit rates to start from: those of SmolLM2-135M's greedy answers to 72 training prompts, 12 each
+// of Alpaca, CodeAlpaca, GPTeacher, GSM8K, MBPP and ShareGPT, 96 tokens at most (forerun-lab hits
 // --no-adapt). A kind that did not occur has the rate of the depth before.
 static const float EXPECTED[DEPTHS][ORIGINS][FR_VOTES] = {
     {{0.40f, 0.60f, 0.23f, 0.06f}, {0.42f, 0.56f, 0.35f, 0.15f}},
@@ -142,7 +142,7 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
     return fr_window_attach(&d->window, rows, n);
 }
 
-// ---------------------------------------------------------------- what came of it
+// ---------------------------------------------------------------- results
 
 static int32_t said_by(const fr_context *c, int row) {
     return c->model->kern->argmax(fr_context_logits(c, row), c->model->config.n_vocab);

@@ -1,4 +1,4 @@
-// window.h — the window of lookahead decoding: guessed tokens that the target goes on behind.
+// window.h — the window of lookahead decoding: guessed tokens after which the target continues.
 //
 // Cell (level l, column i) guesses the token l + i places after the root; column 0 of level 0 is
 // the root itself. Level 0 is a chain of guesses; a cell of a level above hangs under the one below
@@ -46,7 +46,7 @@ int fr_window_last_row(const fr_window *w, int first, int column);
 
 // The n-gram of a column of the full window, `next` being what followed it; `root` is cell (0, 0).
 void fr_window_ngram(const fr_window *w, int column, int32_t root, int32_t next, int32_t *ngram);
-// A pass is done: next[i] is the likeliest token behind column i of the highest level.
+// A pass is done: next[i] is the likeliest token after column i of the highest level.
 void fr_window_shift(fr_window *w, const int32_t *next);
 
 #endif

@@ -14,13 +14,13 @@
 typedef struct fr_window_benefit {
     double tokens;  // a pass, of late; what was expected before anything was seen
     fr_trial trial; // of attaching it where it does not pay
-    int trial_left; // passes of the trial at hand
+    int trial_left; // passes of the current trial
 } fr_window_benefit;
 
 void fr_window_benefit_begin(fr_window_benefit *w); // a new request; what was learned stays
-// What is left of a trial is less than the whole; the tokens are a number.
+// The rest of a trial is less than the whole; the tokens are a number.
 bool fr_window_benefit_is_sound(const fr_window_benefit *w);
-// Whether these rows are attached in the next pass, behind `context` slots.
+// Whether these rows are attached in the next pass, after `context` slots.
 bool fr_window_benefit_pays(fr_window_benefit *w, const fr_budget *budget,
                             const fr_extra_rows *rows, int context);
 // A pass with the window attached had candidates of it, worth so many tokens.

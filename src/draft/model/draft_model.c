@@ -2,16 +2,17 @@
 // [Leviathan, Kalman, Matias 2023; Chen et al. 2023]
 //
 // A step: read what became sure since the last one (one row, two after a full acceptance) and take
-// guesses at the next token. Then guess on behind the most promising nodes, pass by pass, as long
-// as another pass pays (draft_benefit.h). A chain goes on behind its best guess and keeps the
-// others as leaves. A beam goes on behind all nodes that are worth their rows, wherever in the tree
-// [EAGLE-2, Li et al. 2024, §4.1: by joint probability]. Sequoia's tree is planned before the first
-// guess (positional.h) and goes on level by level behind the nodes that have children in its shape.
+// guesses at the next token. Then continue after the most promising nodes, pass by pass, as long as
+// another pass pays (draft_benefit.h). A chain continues after its best guess and keeps the others
+// as leaves. A beam continues after all nodes that are worth their rows, wherever in the tree
+// [EAGLE-2, Li et al. 2024, §4.1: by joint probability]. Sequoia's tree is planned before the
+// first guess (positional.h) and continues level by level after the nodes that have children in its
+// shape.
 //
-// Nodes that other parts of the SPEC put into the tree before are guessed behind like its own.
-// Under rejection at a temperature (decode/accept_rules.h) the children of a node are drawn from
-// the draft's distribution. How many is settled by the shape before they are seen, and all of them
-// are in the pass.
+// Nodes that other parts of the SPEC put into the tree before are expanded like its own. Under
+// rejection at a temperature (decode/accept_rules.h) the children of a node are drawn from the
+// draft's distribution. How many is settled by the shape before they are seen, and all of them are
+// in the pass.
 //
 // What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
 #include "draft/model/draft_model.h"
@@ -47,9 +48,9 @@ typedef struct fr_draft_model {
     int depth;                 // tokens drafted ahead; 0: as many as pay
     bool adapt,
         timed; // timed: a pass of the target was seen, so that the budget knows what one takes
-    // Of the step at hand.
+    // State of the current step.
     fr_tree tree; // everything guessed, and what others had; the root alone between steps
-    int16_t slot[FR_TREE_MAX];    // scratch slot of a node that was guessed behind; -1: none
+    int16_t slot[FR_TREE_MAX];    // scratch slot of a node that was expanded; -1: none
     int32_t best[FR_TREE_MAX];    // its first guess then
     int16_t planned[FR_TREE_MAX]; // SEQUOIA: its node of the shape; -1: none
     int n_root;                   // tokens before and with the root
@@ -79,7 +80,7 @@ static int begin(fr_drafter *base, const fr_context *c, int agree, const fr_draf
 
 // ---------------------------------------------------------------- one node's guesses
 
-// Writes the path to `node` behind the text and returns the length of both.
+// Writes the path to `node` after the text and returns the length of both.
 static int write_path(fr_draft_model *d, int node) {
     const int n = d->n_root + d->tree.node[node].depth;
     for (int at = n; node > 0; node = d->tree.node[node].parent)
@@ -151,7 +152,7 @@ static bool is_planned(const fr_draft_model *d) {
     return d->shape == SEQUOIA && !fr_drafter_is_watched(&d->base);
 }
 
-// Tells the watch of the model's own distribution, and goes on behind the token that it wants.
+// Tells the watch of the model's own distribution, and continues after the token that it wants.
 static void follow(fr_draft_model *d, int node, const float *logits) {
     fr_likely likely[TOLD];
     fr_chance chance[TOLD];
@@ -196,7 +197,7 @@ static void add_guesses(fr_draft_model *d, int node, float *logits) {
     }
 }
 
-// ---------------------------------------------------------------- which nodes to guess behind
+// ---------------------------------------------------------------- which nodes to expand
 
 // What others guessed may be no token of the draft model.
 static bool can_go_on(const fr_draft_model *d, int node) {
@@ -205,7 +206,7 @@ static bool can_go_on(const fr_draft_model *d, int node) {
            n->depth < DEEPEST && (n->parent == 0 || d->slot[n->parent] >= 0);
 }
 
-// The best nodes by score that can be guessed behind, descending; `parent` >= 0: of its children
+// The best nodes by score that can be expanded, descending; `parent` >= 0: of its children
 // alone. Of Sequoia's tree those that have children in its shape.
 static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, float *score) {
     int n = 0;
@@ -225,7 +226,7 @@ static int best_nodes(const fr_draft_model *d, int parent, int most, int *node, 
     return n;
 }
 
-// How many nodes the next pass has; 0: drafting ends. `tip`: the node that was guessed behind last.
+// How many nodes the next pass has; 0: drafting ends. `tip`: the node that was expanded last.
 static int next_nodes(const fr_draft_model *d, const fr_context *c, int tip, int *node) {
     float score[FR_SECOND_MODEL_LOGITS];
     const bool chain =
@@ -282,7 +283,7 @@ static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
     return true;
 }
 
-// Takes what was read of the text, and guesses behind its end. False: there is more of it.
+// Takes what was read of the text, and guesses after its end. False: there is more of it.
 static bool take_text(fr_draft_model *d, const fr_context *c) {
     const bool whole = fr_second_model_took_text(&d->second, c->ids, c->n_ids);
     d->n_read += d->second.n_rows;
@@ -352,7 +353,7 @@ static void got(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     if (!d->is_drafting) hand_over(d, &p->tree);
 }
 
-// Commits what was guessed behind and accepted; the new root stays to be read, for its logits.
+// Commits what was expanded and accepted; the new root stays to be read, for its logits.
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     fr_draft_model *d = (fr_draft_model *)base;
     int path[FR_TREE_MAX_DEPTH + 1], n = 0, node = 0;

@@ -1,4 +1,4 @@
-// draft_model.h — the draft model behind a drafter that fr_draft_model_method opened, for tests.
+// draft_model.h — the draft model of a drafter that fr_draft_model_method opened, for tests.
 #ifndef FR_DRAFT_MODEL_DRAFT_MODEL_H
 #define FR_DRAFT_MODEL_DRAFT_MODEL_H
 #include "draft/model/second_model.h"

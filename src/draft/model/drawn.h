@@ -3,7 +3,7 @@
 //
 // Without replacement, all at once: of independent clocks, one a token with rate p, the first ones
 // to ring, in their order (exponential race). The first is a draw from p; given it, the second is
-// one from what is left of p, and so on.  [Sequoia, Chen et al. 2024, §3.2: sampling without
+// one from the rest of p, and so on.  [Sequoia, Chen et al. 2024, §3.2: sampling without
 // replacement]
 #ifndef FR_DRAFT_MODEL_DRAWN_H
 #define FR_DRAFT_MODEL_DRAWN_H
@@ -20,7 +20,7 @@ typedef struct fr_drawn { // of one node's children; must stay where it is as lo
 } fr_drawn;
 
 // Draws up to n_draws different tokens into ids, the noise being that of `stream` at `position`
-// from number *k on, which moves behind the numbers used. Of a longer distribution its likeliest
+// from number *k on, which moves after the numbers used. Of a longer distribution its likeliest
 // FR_DRAWN_TOKENS tokens are what is drawn from, and what d->dist tells. How many were
 // drawn: n_draws, or the distribution's tokens.
 int fr_drawn_take(fr_drawn *d, const fr_chance *dist, int n, int n_draws, uint64_t seed, int stream,

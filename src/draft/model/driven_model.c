@@ -27,7 +27,7 @@ typedef struct fr_driven {
     int depth; // tokens drafted ahead; 0: as many as pay
     bool adapt, timed;
     int n_checked; // tokens of the text that the small model knows
-    // Of the step at hand.
+    // State of the current step.
     int32_t token[DEEPEST]; // that one pass of the small model gave
     int n_tokens;
     int32_t best; // the first guess at the next token; -1: none
@@ -68,7 +68,7 @@ static int add(fr_driven *d, fr_tree *tree, int node, int32_t id, int rank, uint
     return at;
 }
 
-// The token that was decoded behind `node` and, as leaves, what else its logits hold likely.
+// The token that was decoded after `node` and, as leaves, what else its logits hold likely.
 static int add_guesses(fr_driven *d, fr_tree *tree, int node, float *logits, int n_ids,
                        int32_t token) {
     fr_guess guess[FR_GUESSES];

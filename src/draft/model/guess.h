@@ -30,7 +30,7 @@ typedef struct fr_guesser {
 // Only ids below n_vocab are guessed.
 fr_status fr_guesser_open(fr_guesser *g, const fr_kern *kern, int n_vocab, fr_error *err);
 void fr_guesser_close(fr_guesser *g);
-// What Qwen2.5-Coder-0.5B got right for the 1.5B on code, sums and chat, until the text at hand
+// What Qwen2.5-Coder-0.5B got right for the 1.5B on code, sums and chat, until the current text
 // says better.
 void fr_guesser_expect(fr_hits *hits);
 // A new request: how the target will draw, and when a candidate counts.

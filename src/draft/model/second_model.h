@@ -2,7 +2,7 @@
 //
 // A small model (small_model.h) with workspace and KV. What it has read, ids[0..kv.n_committed), is
 // always a part of some text that was sure when it was read; `keep` drops what a new text does not
-// begin with. Rows of guesses lie in scratch slots behind it until `commit` or `drop`. Opening may
+// begin with. Rows of guesses lie in scratch slots after it until `commit` or `drop`. Opening may
 // fail, nothing else does.
 #ifndef FR_DRAFT_MODEL_SECOND_MODEL_H
 #define FR_DRAFT_MODEL_SECOND_MODEL_H
@@ -20,7 +20,7 @@ typedef struct fr_second_model {
     fr_draft_batch *batch; // of its passes
     int first, n_rows;     // its rows in the last one
     fr_kv kv;
-    int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; behind what was read, room for a path
+    int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; after what was read, room for a path
 } fr_second_model;
 
 // Loads `path` for texts of up to config->n_ctx tokens, or as many as the model was made for.
@@ -49,7 +49,7 @@ bool fr_second_model_put_text(fr_second_model *s, const int32_t *ids, int n);
 bool fr_second_model_took_text(fr_second_model *s, const int32_t *ids, int n);
 float *fr_second_model_last_logits(fr_second_model *s);
 
-// Guesses are to be in the next pass: ids[i] behind scratch slot parent[i] (-1: the end of what was
+// Guesses are to be in the next pass: ids[i] after scratch slot parent[i] (-1: the end of what was
 // read), n up to FR_SECOND_MODEL_LOGITS. False: there is no room in it. After it
 // fr_second_model_slot(s, i) is where row i came to lie, and fr_second_model_logits(s, i) are its
 // logits.

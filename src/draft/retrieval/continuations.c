@@ -1,5 +1,5 @@
 // continuations.c — takes the places of a match as one group. A split counts the next token of each
-// continuation, picks the most frequent ones and sorts the places behind their tokens.
+// continuation, picks the most frequent ones and sorts the places after their tokens.
 #include "draft/retrieval/continuations.h"
 #include "base/alloc.h"
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #define FR_DATASTORE_MAGIC "FRSTORE1" // the last byte is the version
 
-// Little-endian; behind it n_ids ids (i32) and n_places places (u32).
+// Little-endian; after it n_ids ids (i32) and n_places places (u32).
 typedef struct fr_datastore_header {
     char magic[8], vocab[24];
     uint64_t n_ids, n_places, n_texts;

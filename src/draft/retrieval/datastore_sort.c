@@ -47,7 +47,7 @@ static bool sort_by_one(sorter *s, const int32_t *ids, uint32_t *first, int n_vo
 }
 
 // Goes from an order by `by` ids to one by twice as many: places are taken in the order of the ids
-// from `by` back on, and put behind those of their own rank.
+// from `by` back on, and put after those of their own rank.
 static bool reorder(sorter *s, uint32_t by) {
     for (uint32_t r = 0; r < s->n; r++)
         s->next[r] = r;

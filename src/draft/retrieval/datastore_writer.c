@@ -37,7 +37,7 @@ fr_status fr_datastore_writer_add(fr_datastore_writer *w, const int32_t *ids, si
     return add_mark(w, err);
 }
 
-// Keeps, in order, the places that have a token of the same text before them and one behind.
+// Keeps, in order, the places that have a token of the same text before them and one after.
 static uint32_t drop_ends(uint32_t *places, const int32_t *ids, uint32_t n) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {

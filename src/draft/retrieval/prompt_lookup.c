@@ -44,9 +44,9 @@ static int kind_of_match(int match, fr_vote vote) {
     return l * FR_VOTES + vote;
 }
 
-// Hit rates to start from: those of SmolLM2-135M's greedy answers to 240 training prompts, 40 each of
-// Alpaca, CodeAlpaca, GPTeacher, GSM8K, MBPP and ShareGPT, 128 tokens at most (forerun-lab hits). A
-// kind of fewer than 30 guesses has the rate of the next shorter class.
+// Hit rates to start from: those of SmolLM2-135M's greedy answers to 240 training prompts, 40 each
+// of Alpaca, CodeAlpaca, GPTeacher, GSM8K, MBPP and ShareGPT, 128 tokens at most (forerun-lab
+// hits). A kind of fewer than 30 guesses has the rate of the next shorter class.
 static const float EXPECTED[N_LENGTHS][FR_VOTES] = {
     {0.30f, 0.49f, 0.14f, 0.07f}, {0.56f, 0.82f, 0.32f, 0.11f}, {0.67f, 0.83f, 0.43f, 0.07f},
     {0.70f, 0.90f, 0.60f, 0.09f}, {0.74f, 0.92f, 0.59f, 0.12f}, {0.77f, 0.89f, 0.59f, 0.07f},
@@ -105,8 +105,8 @@ static void find_places(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
 
 // ---------------------------------------------------------------- the tree
 
-// What place i says `depth` tokens on. Past the text's end, a text that repeats itself goes on with
-// the guesses just made.
+// What place i says `depth` tokens on. Past the text's end, a text that repeats itself continues
+// with the guesses just made.
 static int32_t word_of(const void *user, int i, int depth) {
     const fr_prompt_lookup *d = user;
     const int at = d->place[i].at, period = d->n_ids - at;

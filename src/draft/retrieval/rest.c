@@ -5,7 +5,7 @@
 // up. What followed it there makes a trie (continuations.h), which grows into the tree from its
 // best node on. The paper keeps the most frequent prefixes. Here a node is scored, so that a tree
 // of few rows holds the best ones and guesses of several drafters compare. The kind of a guess
-// (tree/hits.h) is the length of the span, with the path behind it, and the share of what followed;
+// (tree/hits.h) is the length of the span, with the path after it, and the share of what followed;
 // its hit rate is learned from the text.
 #include "base/alloc.h"
 #include "decode/counts.h"
@@ -76,7 +76,7 @@ static void expect(fr_hits *hits) {
 
 // ---------------------------------------------------------------- the tree
 
-// The children of a group that stands at `node`, behind a span of `span` tokens.
+// The children of a group that stands at `node`, after a span of `span` tokens.
 static void expand(fr_rest *d, const fr_continuation_group *g, int node, int span, float score) {
     fr_continuation_group child[FR_GROUP_CHILDREN];
     if (g->depth >= d->depth) return;
@@ -96,7 +96,7 @@ static void expand(fr_rest *d, const fr_continuation_group *g, int node, int spa
     }
 }
 
-// What stands behind a span of `span` tokens.
+// What stands after a span of `span` tokens.
 static void grow(fr_rest *d, const fr_datastore_match *match, int span, fr_tree *tree) {
     const fr_continuation_group all = fr_continuations_take(&d->found, match, d->retrieved);
     fr_candidate best;

@@ -1,13 +1,13 @@
 // Early exit: the target's first layers draft, through a trained exit and the draft head, token by
-// token; its pass goes on behind them.  [compare Draft & Verify, Zhang et al. 2023; LayerSkip,
+// token; its pass continues after them.  [compare Draft & Verify, Zhang et al. 2023; LayerSkip,
 // Elhoushi et al. 2024, §4.3: verification with what the draft has computed]
 //
-// The exit behind layer E makes of a residual h
+// The exit after layer E makes of a residual h
 //     x = nrm(h),   y = x ⊙ g + silu(A x + c),   logits = H' y
 // A drafted row has K and V of the layers below E in its scratch slot and its residual here, the
 // same bits as if the target's pass had computed them. So in that pass it begins at layer E.
-// Guesses behind which nothing was drafted begin at the first layer. They are left out where their
-// tokens are not worth reading those layers again.
+// Guesses that were not expanded begin at the first layer. They are left out if their tokens are
+// not worth the cost of those layers.
 #include "draft/self/self_draft.h"
 #include "draft/self/skip_set.h"
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct fr_early_exit {
     const float *gain, *bias;
     float *ones;
     float *x, *u;  // [FR_BEAM_WIDTH][stride]
-    float *states; // [FR_SELF_ROWS][d]: residuals behind layer E of the step's rows
+    float *states; // [FR_SELF_ROWS][d]: residuals after layer E of the step's rows
     fr_arena arena;
     double below; // share of a plain pass that the layers below E take
 } fr_early_exit;
@@ -66,7 +66,7 @@ static void pass(fr_self_draft *s, const fr_context *c, const fr_row *rows, int 
 
 // ---------------------------------------------------------------- the target's pass
 
-// The node of the beam that follows node `above` with this id and was drafted behind; or -1.
+// The node of the beam that follows node `above` with this id and was drafted after; or -1.
 static int drafted_child(const fr_self_draft *s, int above, int32_t id) {
     const fr_beam *b = &s->base.beam;
     for (int i = above + 1; i < b->n; i++)
@@ -74,7 +74,7 @@ static int drafted_child(const fr_self_draft *s, int above, int32_t id) {
     return -1;
 }
 
-// Node i of the tree is node[i] of the beam; -1: nothing was drafted behind it, so it begins at the
+// Node i of the tree is node[i] of the beam; -1: nothing was drafted after it, so it begins at the
 // first layer.
 static void find_drafted(const fr_self_draft *s, const fr_tree *tree, int node[FR_TREE_MAX]) {
     node[0] = 0;
@@ -90,7 +90,7 @@ static int extend(fr_drafter *base, const fr_context *c, const fr_tree *tree, fr
     const fr_self_draft *s = &e->base;
     int node[FR_TREE_MAX];
     (void)c, (void)max;
-    if (!s->n_rows || rows[0].resume) return n; // nothing drafted, or another part's rows go on
+    if (!s->n_rows || rows[0].resume) return n; // nothing drafted, or another part's rows continue
     find_drafted(s, tree, node);
     for (int i = 0; i < tree->n; i++) {
         if (node[i] < 0) continue;

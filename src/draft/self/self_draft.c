@@ -74,7 +74,7 @@ static void read_head(fr_self_draft *s, const fr_context *c, int n) {
     fr_linear_run(&s->linear, &head, 1, n);
 }
 
-// Offers what row i of the pass says of the tokens behind a node; returns how probable the best one
+// Offers what row i of the pass says of the tokens after a node; returns how probable the best one
 // is.
 static float expand(fr_self_draft *s, int node, int i, int slot) {
     fr_likely likely[FR_TRAINED_RANKS];
@@ -91,7 +91,7 @@ static float expand(fr_self_draft *s, int node, int i, int slot) {
     return m ? likely[0].p : 0;
 }
 
-// One pass over the frontier's nodes; returns the probability of the best guess behind the first of
+// One pass over the frontier's nodes; returns the probability of the best guess after the first of
 // them.
 static float guess_behind(fr_self_draft *s, const fr_context *c, int n) {
     const fr_beam *b = &s->base.beam;

@@ -1,9 +1,9 @@
 // self_draft.h — the common part of the drafters that draft with some of the target's own layers
-// (self-speculation): a token at a time, in scratch slots behind the committed context.
+// (self-speculation): a token at a time, in scratch slots after the committed context.
 //
 // Guesses grow as those of other trained drafters do (trained.h), in a chain unless the user sets a
 // width. Rows of the frontier's nodes run through the layers that a method takes, and what comes
-// out is read through a draft head. This goes on behind the best guess until it is less sure than
+// out is read through a draft head. This continues after the best guess until it is less sure than
 // the threshold says (threshold.h), or another pass would not pay.
 #ifndef FR_DRAFT_SELF_SELF_DRAFT_H
 #define FR_DRAFT_SELF_SELF_DRAFT_H
@@ -33,8 +33,8 @@ struct fr_self_draft { // embedded first in a method's own struct
     float *in, *logits; // [FR_BEAM_WIDTH][stride], [FR_BEAM_WIDTH][logit_stride]
     int stride, logit_stride;
     fr_arena arena;
-    // Of the step at hand.
-    int16_t row[FR_BEAM_NODES]; // of a node that was guessed behind, among this step's; -1: none
+    // State of the current step.
+    int16_t row[FR_BEAM_NODES]; // of a node that was expanded, among this step's; -1: none
     int16_t slot[FR_SELF_ROWS]; // its scratch slot
     int n_rows;
     int32_t best[FR_PACK_HEADS]; // the chain of best guesses: compared with what came

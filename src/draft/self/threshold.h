@@ -1,7 +1,7 @@
-// threshold.h — how sure a draft must be of a token to go on behind it, adapted to what was
+// threshold.h — how sure a draft must be of a token to continue after it, adapted to what was
 // accepted.
 //
-// Drafting stops behind the first token whose probability is below the threshold. After a step the
+// Drafting stops after the first token whose probability is below the threshold. After a step the
 // share accepted, a moving mean m, is compared with 0.9. Below it the threshold rises by a
 // hundredth. At or above it the threshold falls by a hundredth, unless the draft ran to its full
 // length. A tenth of that step is taken.  [Draft & Verify, Zhang et al. 2023, §3.4]

@@ -35,7 +35,7 @@ FR_INLINE void fr_ask_for_results(const float *y, int ldy, int n, int b, int n_b
         _mm_prefetch((const char *)(y + (size_t)r * (size_t)ldy), _MM_HINT_T0);
 }
 
-// What tiles load and store is invisible to the compiler: before loads of what it wrote, behind
+// What tiles load and store is invisible to the compiler: before loads of what it wrote, after
 // stores of what it reads.
 #define FR_TILES_READ()   __asm__ volatile("" ::: "memory")
 #define FR_TILES_STORED() __asm__ volatile("" ::: "memory")

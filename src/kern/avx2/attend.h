@@ -30,7 +30,7 @@ FR_INLINE void fr_query_products(__m256 (*acc)[8], const int rows, const int pai
     const size_t second = form == FR_QUERY_F32 ? 32 : 16; // vector of a pair
     const char *next = w->next;
     for (int i = 0; i < n; i++, y += step, next += w->next_step) {
-        if (rows > 1) _mm_prefetch(next, _MM_HINT_T0); // one row has nothing to hide it behind
+        if (rows > 1) _mm_prefetch(next, _MM_HINT_T0); // one row has nothing that hides it
         if (rows > 3) {
             const __m256 y0 = fr_query_load(form, y, left);
             const __m256 y1 = fr_query_load(form, y + second, left - 8);

@@ -6,7 +6,7 @@
 #include "kern/avx2/unpack_k256.h"
 
 typedef struct job {
-    const uint8_t *codes; // the packed block behind its scales, or unpacked codes [8 parts][8
+    const uint8_t *codes; // the packed block after its scales, or unpacked codes [8 parts][8
                           // groups][64 or, masked, 128 bytes]
     const uint8_t *bits;  // the codes' upper bits, where they lie apart
     uint8_t *keep;        // KEEP: where unpacked codes go

@@ -98,8 +98,8 @@ FR_INLINE __m256i bit_pairs(__m256i v, int i) {
 }
 
 // ---------------------------------------------------------------- asking ahead
-// k-group g of 8 that lie in so many lines: what unpacks them asks for as many. Tiles of unpacked codes
-// do not: loads are what bounds them, and there are products enough to hide the memory.
+// k-group g of 8 that lie in so many lines: what unpacks them asks for as many. Tiles of unpacked
+// codes do not: loads are what bounds them, and there are products enough to hide the memory.
 FR_INLINE void ask_at(fr_stream *stream, int kind, int lines, int g) {
     if (kind != FLAT) fr_ask_at(stream, lines, g, 8);
 }
@@ -198,7 +198,7 @@ FR_INLINE void mul_group(__m256i acc[TILE][2], bool wide, bool first, int column
 }
 
 // ---------------------------------------------------------------- codes of 8 bits, unpacked
-// |w| and the mask w < 0, 64 bytes behind, of one half of a k-group. |w| * (x ^ mask) is w * x,
+// |w| and the mask w < 0, 64 bytes after, of one half of a k-group. |w| * (x ^ mask) is w * x,
 // less |w| where w < 0. That |w| is the correction, the same for every x; its int16 pairs are added
 // to *correction. Two such products are -32768 at least.
 FR_INLINE void store_masked(uint8_t *flat, __m256i w, __m256i *correction) {

@@ -32,7 +32,7 @@ static void prepare(const fr_query_block *w) {
 }
 
 // One step of every chain: the integer sums of a group of 32 values times their scales. d: those of
-// the keys, the next block's `block` bytes behind. The chains lie in memory: the integer sums take
+// the keys, the next block's `block` bytes after. The chains lie in memory: the integer sums take
 // the registers.
 FR_INLINE void step_chains(const int rows, const int blocks, const fr_query_block *w, float *s,
                            __m512i (*sum)[8], const query *q, int part, const uint8_t *d,

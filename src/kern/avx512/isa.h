@@ -32,7 +32,7 @@ FR_INLINE void fr_add_products(__m512i *sum, __m512i w, __m512i x) {
 }
 
 // Stores 16 floats, 64-byte aligned. `late`: nobody reads them soon; then as two halves, since Zen
-// 4 stops products for a store of 64 bytes. (A load of 64 bytes right behind two halves waits for
+// 4 stops products for a store of 64 bytes. (A load of 64 bytes right after two halves waits for
 // both to reach the cache.)
 FR_INLINE void fr_store(float *p, __m512 v, const int late) {
     if (late) {

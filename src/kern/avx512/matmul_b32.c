@@ -39,7 +39,7 @@ FR_INLINE void b32_starts(const fr_type type, const int rows, int32_t *start, co
 }
 
 // The integer sums `acc` of a block of each panel go into the results. d_w: its scales; those of
-// the next panel are `stride` bytes behind, as the blocks are. d and ds: of the rows.
+// the next panel are `stride` bytes after, as the blocks are. d and ds: of the rows.
 FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, size_t stride,
                           const uint8_t *d_w, const uint8_t *block, const float *d, const float *ds,
                           const __m512i *acc, __m512 *sum) {

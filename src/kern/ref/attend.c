@@ -70,7 +70,7 @@ static fr_act query_of(const fr_attend *job, fr_act_kind kind, const float *x) {
     const int slots = job->committed + job->scratch;
     fr_act q = {.kind = kind, .n = 1, .k = job->head_dim, .x = x, .ldx = job->head_dim};
     if (kind == FR_ACT_F32) return q;
-    q.d = job->work + slots; // behind the weights
+    q.d = job->work + slots; // after the weights
     q.ds = q.d + job->head_dim / 32;
     q.s = (int32_t *)(void *)(q.ds + job->head_dim / 32);
     q.q = (int8_t *)(q.s + job->head_dim / 32);

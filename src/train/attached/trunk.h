@@ -6,7 +6,7 @@
 // and in all layers above: rows 0..q of the sample, the rows of its own chain whose bits are set in
 // sees[i], itself among them, and key and value i of a prefix where there is one (keys as attention
 // reads them, of each layer its own: prefix tuning [PPD, appendix B.3]). What it says in the end is
-// the mean of the residuals behind the last `exits` layers, under the final norm ([PPD, appendix
+// the mean of the residuals after the last `exits` layers, under the final norm ([PPD, appendix
 // B.7]; 1: the model's own). Chains, without prefixes and other exits, are computed so in a pass of
 // the engine (FR_ROW_VECTOR and FR_ROW_LINEAR rows, parents chained), but in floats: K and V of the
 // samples' rows are the engine's own (trunk_context.h), the weights the target's, dequantised, and
@@ -76,11 +76,11 @@ typedef struct fr_trunk {
     int *place;             // [steps * chains] positions
     float *rope_table[2];   // [positions][n_rot] cosines, sines of the rotation and of its inverse
     fr_trunk_tape *tape;    // [n_layer - entry[0]]
-    float *out;             // [steps * chains][d] residual behind the last layer
+    float *out;             // [steps * chains][d] residual after the last layer
     float *mean;            // [steps * chains][d] of the exits' residuals; then its gradient
-    float *own_k, *own_v;   // [steps * chains][n_kv head_dim] of the prefix at hand, for each chain
+    float *own_k, *own_v;   // [steps * chains][n_kv head_dim] of the current prefix, for each chain
     float *own_dk, *own_dv; // their gradients
-    fr_trunk_weights *weights;         // [layers from entry[0]], or [1]: of the layer at hand
+    fr_trunk_weights *weights;         // [layers from entry[0]], or [1]: of the current layer
     float *s, *h, *dq, *d_o, *dk, *dv; // [steps * chains][...] scratch
     float *block;                      // all the floats
     int *numbers;                      // all the ints
@@ -88,7 +88,7 @@ typedef struct fr_trunk {
 } fr_trunk;
 
 // The context's `from` is entry[0]. FR_EUNSUP: layers that look back less far than the context is
-// long, or with norms behind their sub-layers; FR_ENOMEM.
+// long, or with norms after their sub-layers; FR_ENOMEM.
 fr_status fr_trunk_open(fr_trunk *t, const fr_trunk_shape *shape, const fr_trunk_context *context,
                         fr_gemm *gemm, fr_error *err);
 void fr_trunk_close(fr_trunk *t); // {0} is fine

@@ -53,7 +53,7 @@ void fr_trunk_context_close(fr_trunk_context *c) {
 }
 
 // ---------------------------------------------------------------- passes
-// The next n tokens, behind what is committed; they become context rows from `to` on.
+// The next n tokens, after what is committed; they become context rows from `to` on.
 static void run_chunk(fr_trunk_context *c, const int32_t *ids, int n, int to, int stop) {
     const size_t d = (size_t)c->m->config.d;
     for (int i = 0; i < n; i++) {

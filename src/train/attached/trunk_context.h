@@ -18,7 +18,7 @@ typedef struct fr_trunk_context {
     float *k, *v;       // [n_layer - from][max_rows][n_kv * head_dim]
     float *tap;         // [n_taps][max_rows][d]
     fr_forward *forward;
-    fr_kv kv;    // of the sample at hand
+    fr_kv kv;    // of the current sample
     fr_row *row; // of a chunk
     int *path;
     size_t bytes;

@@ -1,4 +1,4 @@
-// unrolled.h — one decoder block that is fed its own output: the module behind EAGLE-like drafters.
+// unrolled.h — one decoder block that is fed its own output: the module of EAGLE-like drafters.
 //
 // A row of input is a state s (a true hidden state of the target, later the block's own output) and
 // a token t (its embedding, or a learned null vector where no token is known yet):

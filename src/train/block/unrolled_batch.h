@@ -34,7 +34,7 @@ fr_status fr_unrolled_batch_open(fr_unrolled_batch *b, fr_unrolled *chain, const
 void fr_unrolled_batch_close(fr_unrolled_batch *b); // {0} is fine
 
 // States, embeddings, positions, bases and tokens of a batch into the chain. A share `feed` of the
-// bases, chosen by `noise`, reads the real tokens behind the first.
+// bases, chosen by `noise`, reads the real tokens after the first.
 void fr_unrolled_batch_set(fr_unrolled_batch *b, const fr_batch *batch, float feed, uint64_t noise);
 
 void fr_unrolled_batch_list(fr_unrolled_batch *b, int k); // counted, base, last, want of guess k

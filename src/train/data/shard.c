@@ -297,7 +297,7 @@ struct fr_shard_writer {
     fr_shard_format format;
     char dir[PATH_ROOM];
     int next;           // number of the next file
-    fr_buffer bytes;    // of the file at hand: header and samples
+    fr_buffer bytes;    // of the current file: header and samples
     uint32_t n_samples; // in it
 };
 

@@ -1,11 +1,11 @@
 // shard.h — what a target gave on texts, kept in files: the training data of feature drafters.
 //
 // A *sample* is one conversation: its tokens, the final hidden state of every row, residuals of
-// chosen layers, and the distribution of the next token for tokens of answers (the likeliest
-// `top` tokens). A *shard* is a file of some samples with a checksum over all of it,
-// written whole or not at all (a temporary file, synced, renamed); a folder of shards is a data
-// set. Whoever is interrupted goes on with the samples whose keys are not there yet. The files are
-// mapped, so a data set may be larger than memory.
+// chosen layers, and the distribution of the next token for tokens of answers (the likeliest `top`
+// tokens). A *shard* is a file of some samples with a checksum over all of it, written whole or not
+// at all (a temporary file, synced, renamed); a folder of shards is a data set. Whoever is
+// interrupted continues with the samples whose keys are not there yet. The files are mapped, so a
+// data set may be larger than memory.
 #ifndef FR_TRAIN_DATA_SHARD_H
 #define FR_TRAIN_DATA_SHARD_H
 #include "base/status.h"
@@ -57,7 +57,8 @@ bool fr_shards_has(const fr_shards *s, uint64_t key);
 
 // ---------------------------------------------------------------- writing
 typedef struct fr_shard_writer fr_shard_writer;
-// Goes on in a folder that may hold shards already (made if missing). FR_EDATA: of another format.
+// Continues in a folder that may hold shards already (made if missing). FR_EDATA: of another
+// format.
 fr_status fr_shard_writer_open(fr_shard_writer **out, const char *dir,
                                const fr_shard_format *format, fr_error *err);
 // Copies the sample; a shard that has become large is written. FR_ENOMEM, FR_EIO.

@@ -19,7 +19,7 @@ typedef struct member {
     uint16_t *final, *tap;      // [n_ctx][d], [n_taps][n_ctx][d]
     int32_t *dist_id;           // [n_ctx][top]
     uint16_t *dist_lp;
-    int first, n_rows; // of the pass at hand: its rows there
+    int first, n_rows; // of the current pass: its rows there
     int32_t next;      // ... and the token that came of it, where it writes
 } member;
 
@@ -36,7 +36,7 @@ struct fr_text_batch {
     fr_kv **kv;                         // [n_members]
     fr_row *rows;                       // [max_rows]
     int *row_member;                    // [max_rows]
-    int n_rows;                         // of the pass at hand
+    int n_rows;                         // of the current pass
     bool broken[2 * FR_TEXT_BATCH_MAX]; // of these: no numbers came of it
     uint16_t *tap_scratch;              // [n_taps][n_ctx][d]: a sample's taps without gaps
     fr_text_batch_stats stats;

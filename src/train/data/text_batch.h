@@ -7,7 +7,7 @@
 // (docs/numerics.md), so an answer is the bytes that `run` gives for the same prompt and seed.
 //
 // A member keeps its context when it takes its next text and evaluates only what differs: what all
-// prompts begin with is read once a member, and a conversation's next turn goes on where the last
+// prompts begin with is read once a member, and a conversation's next turn continues where the last
 // one ended.
 #ifndef FR_TRAIN_DATA_TEXT_BATCH_H
 #define FR_TRAIN_DATA_TEXT_BATCH_H
@@ -33,7 +33,7 @@ typedef struct fr_text_batch_user {
     // The next text for `member`; false: there is none left.
     bool (*next)(void *user, int member, fr_batch_text *text);
     // A text is at its end: the sample (valid during the call) holds it with what was written from
-    // ids[n_prompt] on. To go on with the same member, fill *more and return true.
+    // ids[n_prompt] on. To continue with the same member, fill *more and return true.
     bool (*done)(void *user, int member, const fr_sample *sample, int n_prompt,
                  fr_batch_text *more);
     bool (*keep_going)(void *user); // asked before every pass
@@ -66,7 +66,7 @@ fr_status fr_text_batch_run(fr_text_batch *l, const fr_text_batch_user *user, fr
 // kept or written than there is.
 bool fr_text_batch_is_sound(const fr_text_batch *l);
 fr_text_batch_stats fr_text_batch_report(const fr_text_batch *l);
-// Seconds of a pass with one row in each of the first `rows` members (at most n_members), behind the
+// Seconds of a pass with one row in each of the first `rows` members (at most n_members), after the
 // contexts that they have now: the least of a few. What the members could do at best.
 double fr_text_batch_pass_seconds(fr_text_batch *l, int rows);
 

@@ -93,7 +93,7 @@ typedef fr_status fr_learner_open_fn(fr_learner **out, const fr_learner_config *
 
 typedef struct fr_learner_start { // what is known before a training opens
     int n_layer;                  // of the target
-    const fr_pack *init;          // the pack that it goes on from; NULL: none
+    const fr_pack *init;          // the pack that it continues from; NULL: none
     bool captures;                // states are captured for it, so their layers can be chosen
 } fr_learner_start;
 

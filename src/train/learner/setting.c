@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What stands behind "KEY="; NULL: the word is another key's.
+// What stands after "KEY="; NULL: the word is another key's.
 static const char *value_of(const char *word, const char *key) {
     const size_t n = strlen(key);
     return !strncmp(word, key, n) && word[n] == '=' ? word + n + 1 : NULL;

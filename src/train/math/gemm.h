@@ -1,4 +1,4 @@
-// gemm.h — the matrix products of training: one small interface, a library behind it.
+// gemm.h — the matrix products of training: one small interface to a library.
 //
 // Row-major float matrices; the product runs in bf16 with sums in f32 where the CPU has
 // instructions for that (AVX512_BF16, AMX), else in f32. One handle serves one thread of control;

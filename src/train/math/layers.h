@@ -28,7 +28,7 @@ void fr_swiglu_forward(float *h, const float *gate, const float *up, int n, int 
 void fr_swiglu_backward(float *dgate, float *dup, const float *dh, const float *gate,
                         const float *up, int n, int d);
 
-// Medusa's residual block behind its product: y = x + silu(u); du = dy silu'(u) (dx is dy). u may
+// Medusa's residual block after its product: y = x + silu(u); du = dy silu'(u) (dx is dy). u may
 // be du. Source: Medusa, section 2.1.1 (arXiv 2401.10774).
 void fr_resblock_forward(float *y, const float *x, const float *u, int n, int d);
 void fr_resblock_backward(float *du, const float *dy, const float *u, int n, int d);

@@ -1,11 +1,12 @@
-// learn_ppd.c — prompt tokens: vectors that enter at the target's first layer behind a text and say
-// what comes one, two, ... tokens after the next one [PPD, arXiv 2405.18628, sections 3 and 4].
+// learn_ppd.c — prompt tokens: vectors that enter at the target's first layer after a text and
+// predict the tokens one, two, ... places after the next one [PPD, arXiv 2405.18628, sections 3 and
+// 4].
 //
 // Vector (i, j) [d] is member j of the ensemble of prompt i; it sees s_1j, ..., s_ij. What is
 // learned is m n d numbers. They begin as embeddings of frequent tokens, and as Adam moves an entry
 // by about the rate in a step, the rate is a fifth of such an entry's size.
 //
-// What the paper compares that with [appendix B] goes on from here: lab/train/learn_ppd_ablation.c.
+// lab/train/learn_ppd_ablation.c adds the variants of the paper's appendix B.
 #include "draft/attached/train/learn_ppd.h"
 #include "base/alloc.h"
 #include "decode/draw/sampler.h"

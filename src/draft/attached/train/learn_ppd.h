@@ -1,4 +1,4 @@
-// learn_ppd.h — PPD's learner, and where another one goes on from it.
+// learn_ppd.h — PPD's learner, and the parts that another learner extends.
 #ifndef FR_DRAFT_ATTACHED_TRAIN_LEARN_PPD_H
 #define FR_DRAFT_ATTACHED_TRAIN_LEARN_PPD_H
 #include "train/attached/attached_learner.h"

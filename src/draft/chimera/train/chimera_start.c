@@ -67,7 +67,7 @@ static float size_of(const float *x, size_t n) {
     return (float)sqrt(sum / (double)n);
 }
 
-// Heads say what the block says.
+// Heads that pass the block's output on.
 static void start_heads(fr_chimera_learner *m) {
     fr_params *p = &m->learner.params;
     const size_t d = (size_t)m->chain.shape.d;

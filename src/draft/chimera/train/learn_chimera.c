@@ -1,5 +1,5 @@
 // learn_chimera.c — Chimera's drafter: n-gram states of the last tokens, a block that sees them
-// behind the target's own (mature) states, and heads that read both  [arXiv 2402.15758].
+// after the target's own (mature) states, and heads that read both  [arXiv 2402.15758].
 //
 // A base is a row i of a sample. Guess k reads the n-gram state of the n-gram that ends with token
 // i + k (block/ngram_encoder.h), at that token's place; it sees the mature states f_1..f_i, the

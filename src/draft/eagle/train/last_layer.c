@@ -46,7 +46,7 @@ void fr_last_layer_close(fr_last_layer *l) {
     *l = (fr_last_layer){0};
 }
 
-// ---------------------------------------------------------------- what the text says
+// ---------------------------------------------------------------- neurons by text
 fr_status fr_last_layer_see(fr_last_layer *l, const fr_unrolled *c, const fr_model *target,
                             fr_error *err) {
     const size_t d = (size_t)c->shape.d;

@@ -1,10 +1,10 @@
-// last_layer.h — a block that begins with the target's own last layer: its attention as it is, of
-// its feed-forward part the neurons that say most on the text.
+// last_layer.h — a block that begins with the target's own last layer: its attention unchanged,
+// and those neurons of its feed-forward part that contribute most on the text.
 //
-// What a neuron j adds to a row is silu(gate_j m) (up_j m) down_j, m the row as the layer's second
-// norm gives it; the sum of its lengths over some rows says how much that is. m is taken of the
-// final states, so without what the layer itself adds. Biases and norms of heads are left out, the
-// block has none.
+// What a neuron j adds to a row is silu(gate_j m) (up_j m) down_j, m the output of the layer's
+// second norm. The sum of its lengths over some rows measures the contribution. m is computed from
+// the final states, without the layer's own contribution. Biases and norms of heads are left out,
+// because the block has none.
 #ifndef FR_DRAFT_EAGLE_TRAIN_LAST_LAYER_H
 #define FR_DRAFT_EAGLE_TRAIN_LAST_LAYER_H
 #include "train/block/unrolled.h"
@@ -24,7 +24,7 @@ typedef struct fr_last_layer {
 
 enum { FR_LAST_LAYER_ROWS = 1024 };
 
-size_t fr_last_layer_bytes(const fr_model *target); // what it holds
+size_t fr_last_layer_bytes(const fr_model *target); // // its memory
 // Rows of the batch that stands in the chain, until it has enough. {0} at first. FR_ENOMEM.
 fr_status fr_last_layer_see(fr_last_layer *l, const fr_unrolled *c, const fr_model *target,
                             fr_error *err);

@@ -5,7 +5,7 @@
 // give G_1, whose distribution is that of row i + 1; step k gives the distribution of row i + k.
 // eagle feeds the true token of every step [EAGLE, arXiv 2401.15077]; hidden-state feeds a null
 // vector from step 2 on, so that a chain needs no token beyond the first, and the token before the
-// drafted one enters behind the states (token_bias.h). Rows that are an answer's and have a
+// drafted one enters after the states (token_bias.h). Rows that are an answer's and have a
 // distribution count. The loss of a row is
 //     0.8^(k-1) [ CE(scores) + ztail CE(scores without the token bias)
 //                 + feature SmoothL1((G_k - f_{i+k}) / std) ]
@@ -132,8 +132,8 @@ static bool takes_last_layer(const chain_learner *m) {
     return m->options.init == FR_UNROLLED_LAST_LAYER && !fr_unrolled_has_block(&m->chain);
 }
 
-// The map of states is fitted where the pack has none; that of the taps too, where the final state
-// is not the last of them, which would be handed on as it is.
+// The map of states is fitted if the pack has none. The map of the taps is fitted too, unless the
+// final state is the last tap, which is passed on unchanged.
 static uint64_t fit_rest(const fr_learner *l) {
     const chain_learner *m = (const chain_learner *)(const void *)l;
     const fr_unrolled_options *o = &m->options;
@@ -153,7 +153,8 @@ static fr_status fit_add(fr_learner *l, const fr_batch *batch, fr_error *err) {
     return st;
 }
 
-// The target adds to residuals, the chain to rows of size 1: by how much less says the loss.
+// The target adds to residuals, the chain to rows of size 1. The loss determines how much less it
+// adds.
 static void choose_scale(chain_learner *m) {
     enum { HALVINGS = 10 };
     double least = INFINITY;
@@ -283,7 +284,7 @@ fr_status fr_unrolled_learner_open(fr_learner **out, fr_unrolled_kind kind, cons
     m->options.rope_base = config->rope_base;
     m->learner.depth = m->options.depth;
     m->learner.settled = fr_unrolled_settled(&m->options);
-    // A step turns all entries of a row at once, so what it does grows with the width.
+    // A step turns all entries of a row at once, so its effect grows with the width.
     m->learner.rate = 0.25 / config->target->config.d;
     m->learner.fit_rows =
         m->options.init == FR_UNROLLED_FIT || m->options.init == FR_UNROLLED_LAST_LAYER

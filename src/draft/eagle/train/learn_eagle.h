@@ -34,9 +34,9 @@ typedef struct fr_unrolled_options {
 // Defaults of the kind, then KEY=VALUE words (NULL-terminated; or NULL). FR_EARG.
 fr_status fr_unrolled_read_options(fr_unrolled_options *o, fr_unrolled_kind kind, int depth,
                                    const char *const *words, fr_error *err);
-// Steps that are learned where a share `done` of the training is behind: all of them, or with
-// `rise` one in its first third, half of them in the second, then all. [More steps later, when the
-// first ones are learned: HASS, arXiv 2408.15766]
+// Number of steps that are learned when a share `done` of the training is over. Without `rise` it
+// is all of them. With `rise` it is one in the first third of the training, half of them in the
+// second, then all. [More steps later, when the first ones are learned: HASS, arXiv 2408.15766]
 int fr_unrolled_steps(const fr_unrolled_options *o, double done);
 double fr_unrolled_settled(const fr_unrolled_options *o); // the share from which on it is all
 fr_unrolled_shape fr_unrolled_shape_of(const fr_unrolled_options *o, const fr_config *target,
@@ -58,16 +58,16 @@ fr_status fr_unrolled_learner_open(fr_learner **out, fr_unrolled_kind kind, cons
 
 // Whether the sub-layers are those of the pack that training begins with.
 bool fr_unrolled_has_block(const fr_unrolled *c);
-// What the sub-layers add to a row becomes little, so that what enters it is what comes out. Those
-// of a pack stay as they are.
+// Makes the contribution of the sub-layers small, so that the block begins as the identity.
+// Sub-layers from a pack are not changed.
 void fr_unrolled_quieten(fr_unrolled *c);
-// What they add, multiplied by `by`.
+// Multiplies the contribution of the sub-layers by `by`.
 void fr_unrolled_scale(fr_unrolled *c, float by);
 // The block's numbers for a pack.
 void fr_unrolled_write(const fr_unrolled *c, fr_gguf_writer *w);
 
 // The same from data: the states, embeddings and positions of a batch stand in the chain. `fit` is
-// {0} at first; its bytes: what fr_unrolled_fit_bytes says.
+// {0} at first; fr_unrolled_fit_bytes gives its bytes.
 size_t fr_unrolled_fit_bytes(const fr_unrolled_shape *s);
 fr_status fr_unrolled_fit_add(fr_linear_fit *fit, const fr_unrolled *c, fr_error *err); // FR_ENOMEM
 // The parts of that fit, for a learner with inputs of its own. fr_fit_inputs writes the input x

@@ -1,7 +1,7 @@
 // unrolled_start.c — options of a chain, its size, and the values that training begins with.
 //
-// At first the block hands its state on (W_f is the identity and what the sub-layers add is small),
-// so that G lies where the target's states lie.
+// At first the block passes its state on: W_f is the identity and the sub-layers add little. So G
+// is near the target's states.
 #include "draft/eagle/train/learn_eagle.h"
 #include "kern/repack.h"
 #include "train/learner/setting.h"

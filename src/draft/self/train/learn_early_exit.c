@@ -1,7 +1,7 @@
-// learn_early_exit.c — an exit behind a middle layer of the target: what its residual there says of
+// learn_early_exit.c — an exit after a middle layer of the target: what its residual there says of
 // the next token.
 //
-// The exit behind layer E makes of the residual h of row i
+// The exit after layer E makes of the residual h of row i
 //     x = nrm(h),   y = x ⊙ g + silu(A x + c),   logits = H' y,   distribution of token i+1
 // with nrm(v) = v / sqrt(mean(v²) + 1e-6). g begins as the gain of the target's final norm, A and c
 // at 0: an untrained exit is the target's own head on the middle state. Rows of answers count. A

@@ -9,7 +9,7 @@
 #undef FR_DRAFTER
 #undef FR_LEARNER
 
-#define FR_DRAFTER_AUTO "prompt-lookup" // what "auto" stands for where no profile says better
+#define FR_DRAFTER_AUTO "prompt-lookup" // the meaning of "auto" without a profile
 
 // Whether SPEC can be read, before anything is loaded: names, and that files are named where they
 // are needed. FR_EARG.

@@ -68,7 +68,7 @@ static fr_status parse_named(fr_spec_part *p, const char **at, fr_error *err) {
     return parse_file(p, at, err);
 }
 
-// What stands after an '@', kept as text.
+// The text after an '@'.
 static fr_status parse_driver(fr_spec_part *p, const char **at, fr_error *err) {
     const char *name = fr_drafter_method_at(p->drafter)->name, *begin = ++*at;
     fr_spec_part driver;

@@ -11,7 +11,7 @@
 
 enum { NODES = 17 };
 static const fr_pauses PAUSES = {.shortest = 8, .longest = 128};
-static const double OF_STEP = 1.0 / 24; // share of one step in what is known
+static const double OF_STEP = 1.0 / 24; // weight of one step in the mean
 
 void fr_attached_benefit_begin(fr_attached_benefit *r) {
     r->trial = (fr_trial){0};

@@ -1,17 +1,16 @@
 // window.h — the window of lookahead decoding: guessed tokens after which the target continues.
 //
 // Cell (level l, column i) guesses the token l + i places after the root; column 0 of level 0 is
-// the root itself. Level 0 is a chain of guesses; a cell of a level above hangs under the one below
-// it in its column, so it sees level 0 up to its column and its own column, nothing else, and
-// stands at the place that it guesses: the paper's mask and positions are those of a forest.
+// the root itself. Level 0 is a chain of guesses; the parent of a cell of a higher level is the
+// cell below it in its column. So it sees only level 0 up to its column, and its own column, and
+// its position is the one that it guesses: the paper's mask and positions are those of a forest.
 // [Fu et al. 2024, §3.1, §3.2, figure 3]
 //
-// A pass gives what follows the cells of the highest level. While there are fewer than n - 1 levels
-// it becomes a new one. After that, column by column, the cells from the bottom up and what
-// followed are an n-gram, and every level takes the place of the one below. In either case the
-// window moves on by one column, whatever was accepted. Level 0 begins with tokens of the text,
-// picked at random. It begins n - 2 columns wider than the window, as each level that fills costs
-// one column.
+// A pass gives the tokens after the cells of the highest level. While there are fewer than n - 1
+// levels they become a new level. After that each column, from the bottom up, and its new token are
+// an n-gram, and every level replaces the one below. In either case the window moves on by one
+// column, whatever was accepted. Level 0 begins with tokens of the text, picked at random. It
+// begins n - 2 columns wider than the window, as each level that fills costs one column.
 #ifndef FR_DRAFT_LOOKAHEAD_WINDOW_H
 #define FR_DRAFT_LOOKAHEAD_WINDOW_H
 #include "model/row.h"

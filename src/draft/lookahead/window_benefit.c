@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 static const fr_pauses PAUSES = {.shortest = 8, .longest = 128};
-enum { TRIAL = 16 };                    // passes: a window fills, and what comes of it is seen
-static const double OF_PASS = 1.0 / 24; // share of one pass in what is known
+enum { TRIAL = 16 };                    // passes: a window fills, and its n-grams are used
+static const double OF_PASS = 1.0 / 24; // weight of one pass in the mean
 
 void fr_window_benefit_begin(fr_window_benefit *w) {
     w->trial = (fr_trial){0};

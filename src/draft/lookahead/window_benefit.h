@@ -1,18 +1,17 @@
-// window_benefit.h — whether rows are attached that bring guesses only later.
+// window_benefit.h — whether to attach rows that bring guesses only later.
 //
-// Rows of a window give nothing to the pass that they are attached to; what they make is proposed
-// in later ones. They are attached while the tokens that come of them, less what the candidates'
-// rows take, are worth more than the time of the window itself. What comes of it is only seen while
-// it is attached. Where it does not pay it is tried again (decode/trial.h), for as many
-// passes as it takes to fill a window and see, if the request can afford all of them
-// (decode/budget.h).
+// Rows of a window give nothing to their own pass; their n-grams are proposed in later ones. They
+// are attached while the tokens of these proposals, less the cost of the candidates' rows, are
+// worth more than the time of the window itself. The gain is only seen while the window is
+// attached. A window that does not pay is tried again (decode/trial.h), for the passes that fill a
+// window and show its gain, if the request can afford all of them (decode/budget.h).
 #ifndef FR_DRAFT_LOOKAHEAD_WINDOW_BENEFIT_H
 #define FR_DRAFT_LOOKAHEAD_WINDOW_BENEFIT_H
 #include "decode/budget.h"
 #include "decode/trial.h"
 
 typedef struct fr_window_benefit {
-    double tokens;  // a pass, of late; what was expected before anything was seen
+    double tokens;  // recent tokens a pass; at first the expected value
     fr_trial trial; // of attaching it where it does not pay
     int trial_left; // passes of the current trial
 } fr_window_benefit;

@@ -1,6 +1,6 @@
-// Medusa: heads on the target's last hidden state guess the tokens ahead, each its own distance,
-// all at once; the tree is what their distributions make likely together.  [Medusa, Cai et al.
-// 2024, §2.1] Hydra's heads know the path, so they are asked level by level.  [Hydra, Ankner et al.
+// Medusa: heads on the target's last hidden state guess the tokens ahead, each at its own distance,
+// all at once; the tree has the paths that are likeliest by their distributions. [Medusa, Cai et
+// al. 2024, §2.1] Hydra's heads read the path, so they run level by level. [Hydra, Ankner et al.
 // 2024, §3]
 //
 // The state read is that of the last accepted row. After a prompt there is none until the first

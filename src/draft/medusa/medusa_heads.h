@@ -1,8 +1,8 @@
 // medusa_heads.h — the heads of a Medusa pack: from a hidden state to the distributions of the tokens
 // ahead.
 //
-// With f the state after the last evaluated token and f~ = f / sqrt(mean(f^2) + 1e-6), head k says
-// of the k-th token after the root
+// With f the state after the last evaluated token and f~ = f / sqrt(mean(f^2) + 1e-6), the output
+// of head k for the k-th token after the root is
 //     y_k = f + silu(A_k f~ + c_k),   logits = H' y_k
 // with H' the draft head, or a head of k's own.  [Medusa-1, Cai et al. 2024, §2.1.1]  Hydra's heads
 // read the path too: A_k [f~; e~_root; e~_1; ...; e~_{k-1}], e~ being normed embeddings of its

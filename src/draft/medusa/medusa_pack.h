@@ -4,7 +4,7 @@
 #include "draft/pack/form.h"
 #include <assert.h>
 
-typedef enum fr_medusa_variant { // what follows the heads, and what they read
+typedef enum fr_medusa_variant { // the module after the heads, and their input
     FR_MEDUSA_SHARED,            // the draft head, the final hidden state
     FR_MEDUSA_OWN_HEADS,         // a head of each one's own
     FR_MEDUSA_HYDRA,             // ... and the tokens of the path

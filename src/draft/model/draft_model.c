@@ -1,20 +1,19 @@
 // Two-model speculation: a smaller model with the same vocabulary drafts, the target verifies.
 // [Leviathan, Kalman, Matias 2023; Chen et al. 2023]
 //
-// A step: read what became sure since the last one (one row, two after a full acceptance) and take
-// guesses at the next token. Then continue after the most promising nodes, pass by pass, as long as
-// another pass pays (draft_benefit.h). A chain continues after its best guess and keeps the others
-// as leaves. A beam continues after all nodes that are worth their rows, wherever in the tree
-// [EAGLE-2, Li et al. 2024, §4.1: by joint probability]. Sequoia's tree is planned before the
+// A step: read the tokens accepted since the last one (one row, two after a full acceptance) and
+// take guesses at the next token. Then continue after the most promising nodes, pass by pass, as
+// long as another pass pays (draft_benefit.h). A chain continues after its best guess and keeps the
+// others as leaves. A beam continues after all nodes that are worth their rows, wherever in the
+// tree [EAGLE-2, Li et al. 2024, §4.1: by joint probability]. Sequoia's tree is planned before the
 // first guess (positional.h) and continues level by level after the nodes that have children in its
 // shape.
 //
-// Nodes that other parts of the SPEC put into the tree before are expanded like its own. Under
-// rejection at a temperature (decode/accept_rules.h) the children of a node are drawn from the
-// draft's distribution. How many is settled by the shape before they are seen, and all of them are
-// in the pass.
+// Nodes from earlier parts of the SPEC are expanded like its own. Under rejection at a temperature
+// (decode/accept_rules.h) the children of a node are drawn from the draft's distribution. The shape
+// fixes their number before they are drawn, and all of them are in the pass.
 //
-// What was guessed and then accepted is committed in the draft model's KV, so it is not read again.
+// Accepted guesses are committed in the draft model's KV, so they are not read again.
 #include "draft/model/draft_model.h"
 #include "base/alloc.h"
 #include "draft/kit/draft_benefit.h"
@@ -31,7 +30,7 @@ enum {
     DEEPEST = 16,
     PLAIN_DEPTH = 4, // without adapting
     DEFAULT_NODES = 24,
-    TOLD = 10,      // likeliest tokens that a watch is told of
+    TOLD = 10,      // likeliest tokens that a watch gets
     MAX_DRAWN = 48, // nodes whose children may be drawn in one step
     BEAM_DRAWS = 2, // children of a node that are drawn in a beam
     ALLOWANCE = 2,  // plain passes that a request may lose by drafting: some misses in a row
@@ -47,7 +46,7 @@ typedef struct fr_draft_model {
     fr_positional *positional; // SEQUOIA; else NULL
     int depth;                 // tokens drafted ahead; 0: as many as pay
     bool adapt,
-        timed; // timed: a pass of the target was seen, so that the budget knows what one takes
+        timed; // timed: a pass of the target was measured, so that the budget has its cost
     // State of the current step.
     fr_tree tree; // everything guessed, and what others had; the root alone between steps
     int16_t slot[FR_TREE_MAX];    // scratch slot of a node that was expanded; -1: none
@@ -152,7 +151,7 @@ static bool is_planned(const fr_draft_model *d) {
     return d->shape == SEQUOIA && !fr_drafter_is_watched(&d->base);
 }
 
-// Tells the watch of the model's own distribution, and continues after the token that it wants.
+// Reports the model's own distribution to the watch, and continues after the token that it returns.
 static void follow(fr_draft_model *d, int node, const float *logits) {
     fr_likely likely[TOLD];
     fr_chance chance[TOLD];
@@ -283,7 +282,8 @@ static bool plan(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
     return true;
 }
 
-// Takes what was read of the text, and guesses after its end. False: there is more of it.
+// Takes the results of the rows of the text, and guesses after its end. False: more of it must be
+// read.
 static bool take_text(fr_draft_model *d, const fr_context *c) {
     const bool whole = fr_second_model_took_text(&d->second, c->ids, c->n_ids);
     d->n_read += d->second.n_rows;
@@ -353,7 +353,7 @@ static void got(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     if (!d->is_drafting) hand_over(d, &p->tree);
 }
 
-// Commits what was expanded and accepted; the new root stays to be read, for its logits.
+// Commits expanded nodes that were accepted; the new root is read later, for its logits.
 static void observe(fr_drafter *base, const fr_context *c, const fr_verdict *v) {
     fr_draft_model *d = (fr_draft_model *)base;
     int path[FR_TREE_MAX_DEPTH + 1], n = 0, node = 0;

@@ -1,5 +1,5 @@
-// drawn.h — guesses drawn at random from a distribution, for the rule that asks how likely they
-// were (decode/accept_rules.h).
+// drawn.h — guesses drawn at random from a distribution, for the rule that needs their
+// probabilities (decode/accept_rules.h).
 //
 // Without replacement, all at once: of independent clocks, one a token with rate p, the first ones
 // to ring, in their order (exponential race). The first is a draw from p; given it, the second is
@@ -20,9 +20,9 @@ typedef struct fr_drawn { // of one node's children; must stay where it is as lo
 } fr_drawn;
 
 // Draws up to n_draws different tokens into ids, the noise being that of `stream` at `position`
-// from number *k on, which moves after the numbers used. Of a longer distribution its likeliest
-// FR_DRAWN_TOKENS tokens are what is drawn from, and what d->dist tells. How many were
-// drawn: n_draws, or the distribution's tokens.
+// from number *k on, which moves after the numbers used. If the distribution is longer, only its
+// likeliest FR_DRAWN_TOKENS tokens are drawn from and written to d->dist. Returns the number of
+// draws: n_draws, or the number of the distribution's tokens.
 int fr_drawn_take(fr_drawn *d, const fr_chance *dist, int n, int n_draws, uint64_t seed, int stream,
                   int position, uint64_t *k, int32_t ids[FR_DRAWN_MOST]);
 

@@ -2,8 +2,8 @@
 // of its passes brings several tokens of the draft.  [PPD, Chen et al. 2024, §5.3: PPD inside the
 // draft model]
 //
-// A step: make the small model's text that of the target, which keeps what agrees, and let it
-// decode on as long as another pass pays. What it decodes is a chain, and the second and later
+// A step: set the small model's text to that of the target, keeping the common prefix, and let it
+// decode on as long as another pass pays. The decoded tokens are a chain, and the second and later
 // guesses of every row are leaves. Its random numbers are the target's (seed, position), so equal
 // distributions give equal tokens at a temperature too.
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ typedef struct fr_driven {
     fr_draft_benefit benefit;
     int depth; // tokens drafted ahead; 0: as many as pay
     bool adapt, timed;
-    int n_checked; // tokens of the text that the small model knows
+    int n_checked; // tokens of the text that were checked against the small model's vocabulary
     // State of the current step.
     int32_t token[DEEPEST]; // that one pass of the small model gave
     int n_tokens;
@@ -68,7 +68,7 @@ static int add(fr_driven *d, fr_tree *tree, int node, int32_t id, int rank, uint
     return at;
 }
 
-// The token that was decoded after `node` and, as leaves, what else its logits hold likely.
+// The token that was decoded after `node` and, as leaves, the other likely tokens of its logits.
 static int add_guesses(fr_driven *d, fr_tree *tree, int node, float *logits, int n_ids,
                        int32_t token) {
     fr_guess guess[FR_GUESSES];

@@ -30,8 +30,8 @@ typedef struct fr_guesser {
 // Only ids below n_vocab are guessed.
 fr_status fr_guesser_open(fr_guesser *g, const fr_kern *kern, int n_vocab, fr_error *err);
 void fr_guesser_close(fr_guesser *g);
-// What Qwen2.5-Coder-0.5B got right for the 1.5B on code, sums and chat, until the current text
-// says better.
+// Hit rates of Qwen2.5-Coder-0.5B for the 1.5B on code, sums and chat, until the current text gives
+// better ones.
 void fr_guesser_expect(fr_hits *hits);
 // A new request: how the target will draw, and when a candidate counts.
 void fr_guesser_begin(fr_guesser *g, const fr_sampling *sampling, fr_rule rule);

@@ -2,7 +2,7 @@
 #include "base/mean.h"
 #include <assert.h>
 
-static const double OF_TOKEN = 0.03; // share of one token in what is known
+static const double OF_TOKEN = 0.03; // weight of one token in the mean
 
 void fr_positional_open(fr_positional *p) {
     static const double expected[FR_GUESSES] = {0.75, 0.1, 0.04, 0.02};

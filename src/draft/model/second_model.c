@@ -1,6 +1,6 @@
-// second_model.c — opens a small model with its KV and keeps what it read of the text in step with
-// the target's. A step reads what is new, runs passes over guesses in scratch slots, and commits
-// those that were accepted.
+// second_model.c — opens a small model with its KV, and keeps its text equal to the target's. A
+// step reads the new tokens, runs passes over guesses in scratch slots, and commits the accepted
+// ones.
 #include "draft/model/second_model.h"
 #include "tree/tree.h"
 #include <assert.h>

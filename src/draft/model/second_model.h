@@ -1,9 +1,9 @@
 // second_model.h — a smaller model that reads the target's text and guesses ahead of it.
 //
-// A small model (small_model.h) with workspace and KV. What it has read, ids[0..kv.n_committed), is
-// always a part of some text that was sure when it was read; `keep` drops what a new text does not
-// begin with. Rows of guesses lie in scratch slots after it until `commit` or `drop`. Opening may
-// fail, nothing else does.
+// A small model (small_model.h) with workspace and KV. The tokens that it has read,
+// ids[0..kv.n_committed), are always from a text that was accepted when it was read; `keep` drops
+// those after the common prefix with a new text. Rows of guesses are in scratch slots after them
+// until `commit` or `drop`. Only opening may fail.
 #ifndef FR_DRAFT_MODEL_SECOND_MODEL_H
 #define FR_DRAFT_MODEL_SECOND_MODEL_H
 #include "draft/kit/draft_batch.h"
@@ -20,7 +20,7 @@ typedef struct fr_second_model {
     fr_draft_batch *batch; // of its passes
     int first, n_rows;     // its rows in the last one
     fr_kv kv;
-    int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; after what was read, room for a path
+    int32_t *ids; // [n_ctx + FR_TREE_MAX_DEPTH + 2]; the read tokens, then space for a path
 } fr_second_model;
 
 // Loads `path` for texts of up to config->n_ctx tokens, or as many as the model was made for.

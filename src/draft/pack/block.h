@@ -1,4 +1,4 @@
-// block.h — the decoder block that some packs hold: its settings, its tensors, what it reads.
+// block.h — the decoder block of some packs: its settings, tensors, and the bytes that it reads.
 #ifndef FR_DRAFT_PACK_BLOCK_H
 #define FR_DRAFT_PACK_BLOCK_H
 #include "draft/pack/form.h"

@@ -25,7 +25,7 @@ typedef struct search {
     const fr_gguf *target;
     char print[FR_GGUF_FINGERPRINT]; // of the target; "": not taken yet
     char *path;                      // of the best so far
-    double promise;                  // ... and what it is expected to bring; below 0: none found
+    double promise;                  // ... and its expected gain; below 0: none found
 } search;
 
 // The fingerprint reads from every tensor of the target, so it is taken only where there is a pack
@@ -75,7 +75,7 @@ static void tell(fr_pack_folder_fn *told, void *user, const char *folder, const 
     if (snprintf(dir, sizeof dir, "%s%s", folder, tail) < FR_PACK_PATH) told(user, dir);
 }
 
-// The program's folder, with the slash; false where the system does not tell.
+// The program's folder, with the slash; false if the system does not report it.
 static bool folder_of_program(char dir[FR_PACK_PATH]) {
     char program[FR_PACK_PATH];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -92,8 +92,8 @@ static void tell_by_program(fr_pack_folder_fn *told, void *user) {
     tell(told, user, folder, "../share/forerun/packs");
 }
 
-// Where `make install` puts them: for other programs that use the library. An installed forerun has
-// been told of it already.
+// The folder of `make install`, for other programs that use the library. An installed forerun
+// searches it already, beside its own folder.
 static void tell_installed(fr_pack_folder_fn *told, void *user) {
     char folder[FR_PACK_PATH], by_program[2 * FR_PACK_PATH];
     if (folder_of_program(folder)) {

@@ -1,8 +1,9 @@
-// form.h — what a trained drafter says of its packs: one form a drafter, in the drafter's folder.
+// form.h — the description of a trained drafter's packs: one form a drafter, in the drafter's
+// folder.
 //
 // A form reads the drafter's own settings from the metadata, lists the tensors, forecasts what
-// drafting reads, and describes a pack for `forerun inspect`. All that every pack has (target, draft
-// vocabulary, depth, accuracies, checksum) is read before, in metadata.c.
+// drafting reads, and describes a pack for `forerun inspect`. The common part of all packs (target,
+// draft vocabulary, depth, accuracies, checksum) is read before, in metadata.c.
 #ifndef FR_DRAFT_PACK_FORM_H
 #define FR_DRAFT_PACK_FORM_H
 #include "draft/pack/pack.h"

@@ -1,5 +1,5 @@
 // pack.c — opens a pack: metadata, then tensors, and for a drafter also form, target and checksum.
-// Then it hands out tensors by name.
+// Then it gives tensors by name.
 #include "draft/pack/pack.h"
 #include "draft/pack/parts.h"
 #include <string.h>

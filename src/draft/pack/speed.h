@@ -1,9 +1,9 @@
-// speed.h — how fast a pack is expected to make decoding, before it was ever tried.
+// speed.h — the predicted speed of decoding with a pack, before it was ever tried.
 //
-// Its accuracies by depth and rank say which tree is best and how many tokens a pass with it brings
-// (tree/best_shape.h, tree/expect.h). The cost of passes says what its rows take. Drafting takes the
-// share of a plain pass that its weights are of the target's, once for every time that they are
-// read. Where guesses run in the target's passes, their rows are part of the cost (tree/ppd.h).
+// The accuracies by depth and rank give the best tree and its tokens a pass (tree/best_shape.h,
+// tree/expect.h). The measured cost of passes gives the cost of its rows. Each time that drafting
+// reads its weights costs a share of a plain pass: the ratio of these weights to the target's.
+// Where guesses run in the target's passes, their rows are part of the cost (tree/ppd.h).
 #ifndef FR_DRAFT_PACK_SPEED_H
 #define FR_DRAFT_PACK_SPEED_H
 #include "draft/pack/pack.h"

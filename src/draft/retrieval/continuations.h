@@ -1,5 +1,5 @@
-// continuations.h — what followed a match, token by token: the trie of all continuations, of which
-// only the parts that are looked at are made.  [He et al. 2023, REST: candidates]
+// continuations.h — the continuations of a match, token by token: a trie, of which only the parts
+// that are used are made. [He et al. 2023, REST: candidates]
 //
 // A *group* is a node of the trie: the continuations that begin with the same tokens. Splitting it
 // by their next token gives its children, the most frequent first; a child's size over its parent's

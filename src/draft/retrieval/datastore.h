@@ -3,8 +3,8 @@
 // One file, mapped and never written: a header, the ids of all texts with a mark around each, and
 // the *places*. A place is the number of a token that follows another one of its text. Places are
 // sorted by the tokens before them, the nearest first, up to FR_DATASTORE_ORDER of them. So the
-// places after a span of tokens lie side by side, and those after a longer span are a part of
-// those after a shorter one. [He et al. 2023, REST: there a suffix array, searched once a span.]
+// places after a span of tokens are adjacent, and those after a longer span are a part of those
+// after a shorter one. [He et al. 2023, REST: there a suffix array, searched once a span.]
 //
 // Opening reads the file once, for its checksum. Reads after that are bounded all the same: a store
 // that changes while it is open may give wrong ids, but nothing outside of it is read.
@@ -35,8 +35,8 @@ fr_status fr_datastore_open(fr_datastore *s, const char *path, fr_error *err);
 fr_status fr_datastore_take(fr_datastore *s, const void *data, size_t bytes, const char *name,
                             fr_error *err);
 void fr_datastore_close(fr_datastore *s); // {0} is fine
-// The places lie after the ids, in as many bytes as they say. (What places and ids are is the
-// file's affair: it may change while it is open.)
+// The places follow the ids, within the file's size. (The values of places and ids are not trusted:
+// the file may change while it is open.)
 bool fr_datastore_is_sound(const fr_datastore *s);
 // Whether bytes begin as a store does, of any version.
 bool fr_datastore_is(const void *data, size_t bytes);
@@ -46,13 +46,13 @@ typedef struct fr_datastore_match { // places [begin, end)
 } fr_datastore_match;
 
 // For every span of the last tokens of ids[0..n), the places after it: match[k] has those after
-// the last k + 1 tokens, a part of match[k - 1]. How many spans, of up to `most`
-// (1..FR_DATASTORE_ORDER) tokens, stand anywhere; 0: not even the last token.
+// the last k + 1 tokens, a part of match[k - 1]. Returns how many spans, of up to `most`
+// (1..FR_DATASTORE_ORDER) tokens, occur; 0: not even the last token.
 int fr_datastore_find(const fr_datastore *s, const int32_t *ids, int n, int most,
                       fr_datastore_match match[FR_DATASTORE_ORDER]);
 
-// The id that stands `ahead` tokens (0: the first) after a place, or FR_DATASTORE_MARK at the
-// text's end. Only meaningful where no mark stands before it.
+// The id `ahead` tokens (0: the first) after a place, or FR_DATASTORE_MARK at the text's end. Only
+// meaningful if no mark is before it.
 static inline int32_t fr_datastore_id(const fr_datastore *s, uint32_t place, uint32_t ahead) {
     const uint64_t at = (uint64_t)place + ahead;
     if (at >= s->n_ids) return FR_DATASTORE_MARK;

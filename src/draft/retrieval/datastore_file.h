@@ -1,4 +1,4 @@
-// datastore_file.h — the header of a datastore, for those who read and write it.
+// datastore_file.h — the header of a datastore, for its reader and its writer.
 #ifndef FR_DRAFT_RETRIEVAL_DATASTORE_FILE_H
 #define FR_DRAFT_RETRIEVAL_DATASTORE_FILE_H
 #include "draft/retrieval/datastore.h"

@@ -19,9 +19,8 @@ fr_status fr_datastore_writer_open(fr_datastore_writer *w, const fr_tokenizer *v
 // 2^31 - 1 tokens or more in all.
 fr_status fr_datastore_writer_add(fr_datastore_writer *w, const int32_t *ids, size_t n,
                                   fr_error *err);
-// Sorts (20 bytes of memory a token in all) and writes the file, as fr_save does. `told` (NULL:
-// nobody) hears how far it has come. FR_EDATA: there is nothing to find; FR_ENOMEM, FR_EIO;
-// FR_EINTR: `told` gave up.
+// Sorts (20 bytes of memory a token in all) and writes the file, as fr_save does. `told` (or NULL)
+// gets the progress. FR_EDATA: there is nothing to find; FR_ENOMEM, FR_EIO; FR_EINTR: by `told`.
 fr_status fr_datastore_writer_finish(fr_datastore_writer *w, const char *path,
                                      fr_datastore_told *told, void *user, fr_error *err);
 void fr_datastore_writer_close(fr_datastore_writer *w);

@@ -105,8 +105,8 @@ static void find_places(fr_prompt_lookup *d, const int32_t *ids, int n_ids) {
 
 // ---------------------------------------------------------------- the tree
 
-// What place i says `depth` tokens on. Past the text's end, a text that repeats itself continues
-// with the guesses just made.
+// The token `depth` places after place i. Past the text's end, a text that repeats itself continues
+// with the latest guesses.
 static int32_t word_of(const void *user, int i, int depth) {
     const fr_prompt_lookup *d = user;
     const int at = d->place[i].at, period = d->n_ids - at;

@@ -1,12 +1,12 @@
-// Retrieval: what followed the last tokens in a datastore of texts is proposed.
-// [He et al. 2023, "REST: Retrieval-Based Speculative Decoding"]
+// Retrieval: proposes the continuations of the last tokens in a datastore of texts. [He et al.
+// 2023, "REST: Retrieval-Based Speculative Decoding"]
 //
-// The longest span of last tokens, the root included, that stands anywhere in the store is looked
-// up. What followed it there makes a trie (continuations.h), which grows into the tree from its
-// best node on. The paper keeps the most frequent prefixes. Here a node is scored, so that a tree
-// of few rows holds the best ones and guesses of several drafters compare. The kind of a guess
-// (tree/hits.h) is the length of the span, with the path after it, and the share of what followed;
-// its hit rate is learned from the text.
+// The longest span of last tokens, including the root, that occurs in the store is searched for.
+// Its continuations form a trie (continuations.h), which is added to the tree from its best node
+// on. The paper keeps the most frequent prefixes. Here a node is scored, so that a tree of few rows
+// holds the best ones and guesses of several drafters compare. The kind of a guess (tree/hits.h) is
+// the length of the span, with the path after it, and the share of the continuations; its hit rate
+// is learned from the text.
 #include "base/alloc.h"
 #include "decode/counts.h"
 #include "draft/kit/candidates.h"

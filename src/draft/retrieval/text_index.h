@@ -1,16 +1,16 @@
-// text_index.h — where in a text its last one to four tokens stood before.
+// text_index.h — earlier places in a text of its last one to four tokens.
 //
 // A *place* is the number of a token that follows others: place p is indexed by the 1, 2, 3 and 4
 // tokens before it. For each length places are chained by a hash of these tokens, the newest first,
-// so a token is indexed in constant time; who looks compares the tokens, as two may share a hash.
-// Memory is taken at opening, nothing else fails.
+// so a token is indexed in constant time. Callers must compare the tokens, because two may share a
+// hash. Memory is allocated at opening; nothing else fails.
 #ifndef FR_DRAFT_RETRIEVAL_TEXT_INDEX_H
 #define FR_DRAFT_RETRIEVAL_TEXT_INDEX_H
 #include "base/status.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FR_TEXT_INDEX_LONGEST = 4 }; // tokens that are told apart
+enum { FR_TEXT_INDEX_LONGEST = 4 }; // tokens that are indexed
 
 typedef struct fr_text_index { // {0} can be closed
     int n_ctx;                 // most tokens
@@ -24,7 +24,7 @@ typedef struct fr_text_index { // {0} can be closed
 fr_status fr_text_index_open(fr_text_index *x, int n_ctx, fr_error *err); // FR_ENOMEM
 void fr_text_index_close(fr_text_index *x);
 void fr_text_index_begin(fr_text_index *x); // another text: nothing is indexed
-// Indexes what is new of ids[0..n), n <= n_ctx; what was indexed before is the same text's.
+// Indexes the new tokens of ids[0..n), n <= n_ctx; the indexed ones are of the same text.
 void fr_text_index_add(fr_text_index *x, const int32_t *ids, int n);
 // Every chain goes from newer to older places, all of them indexed and with room for their tokens.
 bool fr_text_index_is_sound(const fr_text_index *x);

@@ -1,9 +1,9 @@
 // Draft & Verify: the target drafts for itself with some of its sublayers left out, token by token,
 // and verifies with all of them.  [Draft & Verify, Zhang et al. 2023, §3]
 //
-// A draft pass gives K and V where attention runs; they lie in scratch slots, see the whole
-// model's of the committed text, and are dropped before the target's pass. Which sublayers go is
-// said by a pack (lab/train/skip_search.h), or by a rule where there is none.
+// A draft pass computes K and V in the layers whose attention runs. They are in scratch slots, see
+// the whole model's K and V of the committed text, and are dropped before the target's pass. A pack
+// (lab/train/skip_search.h), or without one a rule, determines which sublayers are left out.
 #include "draft/pack/find.h"
 #include "draft/self/self_draft.h"
 #include "draft/self/skip_set.h"

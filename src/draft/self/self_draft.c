@@ -74,8 +74,7 @@ static void read_head(fr_self_draft *s, const fr_context *c, int n) {
     fr_linear_run(&s->linear, &head, 1, n);
 }
 
-// Offers what row i of the pass says of the tokens after a node; returns how probable the best one
-// is.
+// Offers the guesses of row i of the pass after a node; returns the probability of the best one.
 static float expand(fr_self_draft *s, int node, int i, int slot) {
     fr_likely likely[FR_TRAINED_RANKS];
     // Without adapting nothing weighs extra leaves against the chain, so no more guesses than

@@ -2,9 +2,9 @@
 // (self-speculation): a token at a time, in scratch slots after the committed context.
 //
 // Guesses grow as those of other trained drafters do (trained.h), in a chain unless the user sets a
-// width. Rows of the frontier's nodes run through the layers that a method takes, and what comes
-// out is read through a draft head. This continues after the best guess until it is less sure than
-// the threshold says (threshold.h), or another pass would not pay.
+// width. Rows of the frontier's nodes run through the layers of a method, and a draft head reads
+// their output. This continues after the best guess until its probability is below the threshold
+// (threshold.h), or another pass would not pay.
 #ifndef FR_DRAFT_SELF_SELF_DRAFT_H
 #define FR_DRAFT_SELF_SELF_DRAFT_H
 #include "draft/kit/trained.h"
@@ -37,7 +37,7 @@ struct fr_self_draft { // embedded first in a method's own struct
     int16_t row[FR_BEAM_NODES]; // of a node that was expanded, among this step's; -1: none
     int16_t slot[FR_SELF_ROWS]; // its scratch slot
     int n_rows;
-    int32_t best[FR_PACK_HEADS]; // the chain of best guesses: compared with what came
+    int32_t best[FR_PACK_HEADS]; // the chain of best guesses, for comparison with the text
     int n_best, n_root;          // n_root: tokens before and with the root
 };
 

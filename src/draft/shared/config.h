@@ -73,14 +73,14 @@ typedef struct fr_drafter_option {
 
 // The VALUE of KEY=VALUE where KEY is this option's, else NULL.
 const char *fr_drafter_option_value(const fr_drafter_option *o, const char *option);
-// Writes what KEY=VALUE says into `self`, by the rows of `table` (up to one without a key).
-// FR_EARG: no such key, or not such a value; the sentence names what `name` has.
+// Writes the value of KEY=VALUE into `self`, by the rows of `table` (ended by one without a key).
+// FR_EARG: an unknown key or a wrong value; the sentence lists the options of `name`.
 fr_status fr_drafter_read(void *self, const char *name, const fr_drafter_option *table,
                           const char *option, fr_error *err);
 
 // ---------------------------------------------------------------- methods
 
-// What is known of a method without opening it: one a method, in its own file.
+// The static description of a method: one for each method, in its own file.
 typedef struct fr_drafter_method {
     const char *name, *what;
     const char *file;                 // what its FILE is; "": it takes none

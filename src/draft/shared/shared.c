@@ -44,13 +44,14 @@ static fr_status open_part(fr_shared_part **out, const fr_shared_kind *kind, con
     return st;
 }
 
-// The file is looked at before it is opened: one that is replaced in between is opened again by
-// the next who asks.
+// The file's identity is read before it is opened: a file that is replaced in between is opened
+// again by the next caller.
 static fr_status find_or_open(fr_shared_part **out, const fr_shared_kind *kind, const char *path,
                               const fr_drafter_config *config, const void *with, fr_error *err) {
     fr_shared *s = config->shared;
     struct stat file;
-    if (stat(path, &file)) return open_part(out, kind, path, config, with, err); // which says why
+    if (stat(path, &file))
+        return open_part(out, kind, path, config, with, err); // which reports the error
     if ((*out = find(s, kind, config->model, &file))) {
         (*out)->users++;
         return FR_OK;

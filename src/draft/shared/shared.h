@@ -1,8 +1,9 @@
-// shared.h — what drafters know of a model, opened once and shared by all sessions of an engine.
+// shared.h — the data of drafters that belongs to a model, opened once and shared by all sessions
+// of an engine.
 //
-// A drafter is two halves. What it knows of the *model* (a pack's weights, a second model, a
-// datastore) is read-only and the same for every text: the first drafter that asks for a file opens
-// it, the last one that uses it closes it. What it knows of a *text* is its own.
+// A drafter has two halves. The data of the *model* (a pack's weights, a second model, a datastore)
+// is read-only and the same for every text. The first drafter that uses a file opens it; the last
+// one closes it. The data of a *text* belongs to the drafter.
 #ifndef FR_DRAFT_SHARED_SHARED_H
 #define FR_DRAFT_SHARED_SHARED_H
 #include "draft/shared/config.h"
@@ -34,14 +35,14 @@ struct fr_shared_part { // embedded first in a kind's own struct
 };
 
 void fr_shared_open(fr_shared *s);
-void fr_shared_close(fr_shared *s); // nobody uses a part of it any more
+void fr_shared_close(fr_shared *s); // after all users of its parts have closed them
 
 // The part of this kind, of this file, for config->model: the one that others use, or a new one,
 // which is open. A file that was replaced since is another file. Without config->shared the part is
 // the caller's own. FR_ENOMEM and what the kind's `open` says.
 fr_status fr_shared_take(fr_shared_part **out, const fr_shared_kind *kind, const char *path,
                          const fr_drafter_config *config, const void *with, fr_error *err);
-// A zeroed part, nobody else's, that the caller fills itself: NULL where there is no memory.
+// A zeroed part that is not shared and that the caller fills: NULL without memory.
 fr_shared_part *fr_shared_own(const fr_shared_kind *kind, const fr_model *target);
 void fr_shared_give_back(fr_shared_part *p); // NULL is fine
 

@@ -1,5 +1,5 @@
-// weights.c — opens a pack as a shared part, then makes matrices, values, draft head and block when
-// they are first asked for, one at a time under the lock.
+// weights.c — opens a pack as a shared part, then makes matrices, values, draft head and block at
+// their first use, one at a time under the lock.
 #include "draft/shared/weights.h"
 #include "base/alloc.h"
 #include "draft/pack/block.h"

@@ -1,8 +1,8 @@
 // weights.h — a pack's weights in the form in which they are multiplied.
 //
 // The half of a trained drafter that belongs to the model (shared.h). Each tensor is made once,
-// when the first drafter asks for it, and is read-only from then on; so are the draft head, which
-// comes from the target, and the pack's decoder block.
+// when the first drafter uses it, and is read-only from then on; so are the draft head, which comes
+// from the target, and the pack's decoder block.
 #ifndef FR_DRAFT_SHARED_WEIGHTS_H
 #define FR_DRAFT_SHARED_WEIGHTS_H
 #include "draft/pack/pack.h"
@@ -21,7 +21,7 @@ typedef struct fr_pack_weights {
     fr_model block;
 } fr_pack_weights;
 
-// Those of a file, checked (fr_pack_open_for); shared with others where config says so.
+// The weights of a file, checked (fr_pack_open_for); shared if config has parts to share.
 fr_status fr_pack_weights_take(fr_pack_weights **out, const char *path, const fr_pack_form *form,
                                const fr_drafter_config *config, fr_error *err);
 // Those of a pack that was opened otherwise, which becomes theirs. FR_ENOMEM: the pack is closed.

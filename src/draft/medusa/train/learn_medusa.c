@@ -1,14 +1,14 @@
 // learn_medusa.c — heads of Medusa and Hydra on one hidden state, each for one distance ahead.
 //
-// Head k (from 1) says what comes k tokens after the next one [Medusa §2.1.1]:
+// Head k (from 1) predicts the token k places after the next one [Medusa §2.1.1]:
 //     y_k = f + silu(A_k x + c_k),  logits_k = H' y_k,  distribution of token i+1+k for row i
 // with f the final hidden state of row i and x = nrm(f), nrm(v) = v / sqrt(mean(v^2) + 1e-6).
 //     shared     as above
 //     own-heads  U_k in place of H', H' at first
 //     hydra      x = [nrm(f); nrm(e of token i+1); ...; nrm(e of token i+k)]  [Hydra §3]
 //     exit       f is the target's final norm of the residual of layer `tap`
-// A and c begin at 0, so an untrained head says what f says. A row counts at distance k if row i+k
-// is of the answer; distances weigh 0.8^(k-1).
+// A and c begin at 0, so an untrained head has the distribution of f. A row counts at distance k if
+// row i+k is of the answer; distances weigh 0.8^(k-1).
 #include "base/alloc.h"
 #include "draft/medusa/medusa_pack.h"
 #include "draft/pack/pack.h"

@@ -1,12 +1,12 @@
-// learn_early_exit.c — an exit after a middle layer of the target: what its residual there says of
-// the next token.
+// learn_early_exit.c — an exit after a middle layer of the target, which predicts the next token
+// from the residual there.
 //
 // The exit after layer E makes of the residual h of row i
 //     x = nrm(h),   y = x ⊙ g + silu(A x + c),   logits = H' y,   distribution of token i+1
 // with nrm(v) = v / sqrt(mean(v²) + 1e-6). g begins as the gain of the target's final norm, A and c
 // at 0: an untrained exit is the target's own head on the middle state. Rows of answers count. A
-// draft k tokens deep reads the same exit at the k-th row, so what is counted at depth k is the row
-// k - 1 places on, where all rows before it were right.
+// draft k tokens deep reads the same exit at the k-th row, so depth k counts the row k - 1 places
+// on, if all rows before it were right.
 #include "base/alloc.h"
 #include "kern/half.h"
 #include "train/learner/learner.h"

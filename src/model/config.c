@@ -1,17 +1,22 @@
-// config.c — reads the architecture's name, then its sizes, RoPE, what the family adds, and the
+// config.c — reads the architecture's name, then its sizes, RoPE, the plans of its layers, and the
 // vocabulary. Each number is checked where it is read, and in the end against the others.
 #include "model/config_reader.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    fr_arch arch;
-} ARCHITECTURES[] = {
-    {"llama", FR_ARCH_LLAMA},   {"qwen2", FR_ARCH_QWEN2}, {"qwen3", FR_ARCH_QWEN3},
-    {"gemma3", FR_ARCH_GEMMA3}, {"phi3", FR_ARCH_PHI3},
-};
+// "expected llama, ... or phi3, found 'x'".
+static fr_status fail_family(const char *found, fr_error *err) {
+    char names[1024] = "";
+    size_t used = 0;
+    for (int i = 0; i < fr_n_families && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                 !i                       ? ""
+                                 : i + 1 == fr_n_families ? " or "
+                                                          : ", ",
+                                 fr_families[i].name);
+    return fr_fail(err, FR_EUNSUP, "general.architecture: expected %s, found '%s'", names, found);
+}
 
 static fr_status read_name(fr_config *c, const fr_gguf *g, fr_error *err) {
     fr_gguf_str arch, name = {"", 0};
@@ -22,94 +27,8 @@ static fr_status read_name(fr_config *c, const fr_gguf *g, fr_error *err) {
              arch.data);
     snprintf(c->name, sizeof c->name, "%.*s", (int)(name.bytes < 127 ? name.bytes : 127),
              name.data);
-    for (size_t i = 0; i < sizeof ARCHITECTURES / sizeof *ARCHITECTURES; i++)
-        if (fr_gguf_str_is(arch, ARCHITECTURES[i].name)) {
-            c->arch = ARCHITECTURES[i].arch;
-            return FR_OK;
-        }
-    return fr_fail(err, FR_EUNSUP,
-                   "general.architecture: expected llama, qwen2, qwen3, gemma3 or phi3, found '%s'",
-                   c->arch_name);
-}
-
-// Which layers see everything. An array says of each layer whether it has a window. A number n says
-// that every n-th has none, and 0 that all have one.
-static void read_pattern(fr_config_reader *r, fr_config *c) {
-    int every = c->arch == FR_ARCH_GEMMA3 ? 6 : 0;
-    if (r->status) return;
-    const char *key = fr_config_key(r, "attention.sliding_window_pattern");
-    const fr_gguf_kv *kv = fr_gguf_find(r->g, key);
-    if (!kv || kv->type != FR_GGUF_ARRAY) {
-        fr_config_int(r, (fr_config_name){"attention.sliding_window_pattern", NULL, false}, 0,
-                      INT32_MAX, &every);
-        for (int i = 0; i < c->n_layer && every; i++)
-            c->sees_all[i] = (i + 1) % every == 0;
-        return;
-    }
-    const bool bools = kv->item == FR_GGUF_BOOL;
-    const fr_gguf_class items = bools ? FR_GGUF_BOOLS : FR_GGUF_INTS;
-    if ((r->status = fr_gguf_get_array(r->g, key, items, &kv, r->err))) return;
-    if (kv->count != (uint64_t)r->n_blocks) {
-        r->status = fr_fail(r->err, FR_EDATA, "%s: expected %d values, one a layer, found %llu",
-                            key, r->n_blocks, (unsigned long long)kv->count);
-        return;
-    }
-    for (int i = 0; i < c->n_layer; i++)
-        c->sees_all[i] =
-            bools ? !fr_gguf_item_bool(kv, (uint64_t)i) : !fr_gguf_item_i64(kv, (uint64_t)i);
-}
-
-static void read_window(fr_config_reader *r, fr_config *c) {
-    fr_config_int(r, (fr_config_name){"attention.sliding_window", NULL, false}, 0, FR_MAX_CTX,
-                  &c->window);
-    read_pattern(r, c);
-    if (r->status) return;
-    if (c->window >= c->n_ctx_train && c->arch != FR_ARCH_GEMMA3) c->window = 0;
-    if (c->window && (c->arch == FR_ARCH_QWEN2 || c->arch == FR_ARCH_QWEN3))
-        r->status = fr_fail(r->err, FR_EUNSUP,
-                            "%s.attention.sliding_window: expected none, found %d: cannot be run",
-                            r->arch, c->window);
-    else if (c->window && c->arch != FR_ARCH_GEMMA3 && c->rope_base_local != c->rope_base)
-        r->status = fr_fail(r->err, FR_EUNSUP,
-                            "%s.rope.freq_base_swa: expected %g as in all layers, found %g: cannot "
-                            "be run",
-                            r->arch, (double)c->rope_base, (double)c->rope_base_local);
-}
-
-// The names that other programs give to the two activations.
-static void check_activation(fr_config_reader *r, const fr_config *c) {
-    static const char *const names[2][4] = {{"silu", "swish", "swiglu", ""},
-                                            {"gelu_pytorch_tanh", "gelu", "geglu", "gelu_new"}};
-    static const char *const suffixes[] = {"hidden_activation", "hidden_act"};
-    for (int s = 0; s < 2; s++) {
-        fr_gguf_str found = {"", 0};
-        if (r->status) return;
-        const char *key = fr_config_key(r, suffixes[s]);
-        if ((r->status = fr_gguf_opt_str(r->g, key, &found, r->err))) return;
-        bool known = !found.bytes;
-        for (int i = 0; i < 4; i++)
-            known |= fr_gguf_str_is(found, names[c->gelu][i]);
-        if (!known)
-            r->status =
-                fr_fail(r->err, FR_EUNSUP, "%s: expected %s, found '%.*s': cannot be run", key,
-                        names[c->gelu][0], (int)(found.bytes < 40 ? found.bytes : 40), found.data);
-    }
-}
-
-static void read_family(fr_config_reader *r, fr_config *c) {
-    if (r->status) return;
-    c->embed_scale = 1;
-    c->attn_scale = (float)(1 / sqrt((double)c->head_dim));
-    c->neox = c->arch != FR_ARCH_LLAMA;
-    if (c->arch == FR_ARCH_GEMMA3) {
-        c->gelu = true;
-        c->embed_scale = (float)sqrt((double)c->d);
-        // The 27B model alone scales by the width of a head as if the heads split the residual
-        // stream.
-        if (c->n_layer == 62) c->attn_scale = (float)(1 / sqrt((double)c->d / c->n_head));
-    }
-    read_window(r, c);
-    check_activation(r, c);
+    c->family = fr_family_find(arch.data, arch.bytes);
+    return c->family ? FR_OK : fail_family(c->arch_name, err);
 }
 
 static fr_status read_vocab(fr_config *c, const fr_gguf *g, fr_error *err) {
@@ -140,6 +59,18 @@ static void read_layers(fr_config_reader *r, fr_config *c) {
     c->n_layer = r->n_blocks - ahead;
 }
 
+// A model has norms of one kind; files name the epsilon of the other kind too.
+static void read_epsilon(fr_config_reader *r, fr_config *c) {
+    const bool rms = c->family->norm == FR_NORM_RMS;
+    float rms_eps = c->family->eps, layer_eps = 0;
+    fr_config_float(
+        r, (fr_config_name){"attention.layer_norm_rms_epsilon", NULL, rms && c->family->eps == 0},
+        0, 1, &rms_eps);
+    fr_config_float(r, (fr_config_name){"attention.layer_norm_epsilon", NULL, !rms}, 0, 1,
+                    &layer_eps);
+    c->eps = rms ? rms_eps : layer_eps;
+}
+
 // What the file says; *value_length: values of a head that are summed up.
 static void read_sizes(fr_config_reader *r, fr_config *c, int *value_length) {
     read_layers(r, c);
@@ -153,11 +84,7 @@ static void read_sizes(fr_config_reader *r, fr_config *c, int *value_length) {
                          &c->n_kv);
     fr_config_int(r, (fr_config_name){"context_length", NULL, true}, 2, FR_MAX_CTX,
                   &c->n_ctx_train);
-    // Gemma 3's is the same in all sizes, and Ollama's files leave it out.
-    c->eps = 1e-6f;
-    const bool needed = c->arch != FR_ARCH_GEMMA3;
-    fr_config_float(r, (fr_config_name){"attention.layer_norm_rms_epsilon", NULL, needed}, 0, 1,
-                    &c->eps);
+    read_epsilon(r, c);
     if (r->status) return;
     c->head_dim = c->d / c->n_head;
     fr_config_int(r, (fr_config_name){"attention.key_length", "attention.head_dim", false}, 2,
@@ -167,12 +94,36 @@ static void read_sizes(fr_config_reader *r, fr_config *c, int *value_length) {
                   value_length);
 }
 
+// Before any key is read that may change it.
+static void take_defaults(fr_config_reader *r, fr_config *c) {
+    const fr_family *f = c->family;
+    if (r->status) return;
+    c->neox = f->neox;
+    c->embed_scale = f->scales_embeddings ? (float)sqrt((double)c->d) : 1;
+    c->logit_scale = 1;
+    c->logit_cap = f->final_cap;
+    c->window = f->window;
+    // Files without the keys are run by the family's bases. 0 as a factor means that nothing is
+    // scaled.
+    c->rope_base = f->rope_base > 0 ? f->rope_base : 10000;
+    c->rope_base_local = f->rope_base_local; // 0: rope_base
+    c->plan[0] = (fr_layer_plan){.norm = f->norm,
+                                 .place = f->place,
+                                 .qk_norm = f->qk_norm,
+                                 .feed = f->feed,
+                                 .attn_scale = (float)(1 / sqrt((double)c->head_dim)),
+                                 .attn_cap = f->attn_cap,
+                                 .residual_scale = 1};
+    if (f->amend) f->amend(c, r->g);
+}
+
 static fr_status read_keys(fr_config *c, int *value_length, const fr_gguf *g, fr_error *err) {
     fr_config_reader r = {.g = g, .arch = c->arch_name, .err = err};
     int n_expert = 0;
     read_sizes(&r, c, value_length);
+    take_defaults(&r, c);
     fr_config_rope(&r, c);
-    read_family(&r, c);
+    fr_config_plans(&r, c);
     fr_config_int(&r, (fr_config_name){"expert_count", NULL, false}, 0, 1 << 16, &n_expert);
     if (!r.status && n_expert)
         return fr_fail(

@@ -6,14 +6,7 @@
 #define FR_MODEL_CONFIG_H
 #include "base/status.h"
 #include "gguf/gguf.h"
-
-typedef enum fr_arch {
-    FR_ARCH_LLAMA,
-    FR_ARCH_QWEN2,
-    FR_ARCH_QWEN3,
-    FR_ARCH_GEMMA3,
-    FR_ARCH_PHI3
-} fr_arch;
+#include "model/plan.h"
 
 enum { FR_MAX_LAYERS = 512, FR_MAX_CTX = 1 << 24 };
 
@@ -24,17 +17,20 @@ typedef enum fr_rope_scaling {
     FR_ROPE_LONG
 } fr_rope_scaling;
 
-typedef struct fr_config {
-    fr_arch arch;
+typedef struct fr_config fr_config;
+struct fr_config {
+    const fr_family *family; // NULL: a block of a drafter
     char arch_name[32], name[128];
     int n_layer, d, d_ff, n_head, n_kv, head_dim, n_vocab, n_ctx_train;
-    float eps;                    // of every RMS norm
-    float embed_scale;            // embeddings are multiplied by it (1: not at all)
-    float attn_scale;             // scores are multiplied by it
-    bool gelu;                    // else SiLU
-    bool tied;                    // the head is the embedding matrix
-    int window;                   // sliding window of local layers in tokens; 0: none
-    bool sees_all[FR_MAX_LAYERS]; // layers without a window
+    fr_layer_plan plan[FR_MAX_LAYERS]; // [n_layer]
+    float eps;                         // of every norm
+    float embed_scale;                 // embeddings are multiplied by it (1: not at all)
+    float logit_scale;                 // logits are multiplied by it (1: not at all)
+    float logit_cap;                   // ... and become cap * tanh(logit / cap); 0: not at all
+    bool ignores_final_cap;            // the file names a cap that the model does not have
+    bool tied;                         // the head is the embedding matrix
+    int window;                        // of layers that have one; 0: no layer has
+    bool has_local;                    // some layers rotate by the table of layers with a window
 
     int n_rot;       // rotated values of a head
     bool neox;       // pairs (i, i + n_rot/2); else (2i, 2i+1)
@@ -46,8 +42,9 @@ typedef struct fr_config {
     // comes on top. With LONG it takes the place of what follows from the contexts.
     float rope_attn_factor;
     float yarn_beta_fast, yarn_beta_slow;
-    int rope_ctx_orig; // context before extension
-} fr_config;
+    float yarn_multiplier; // of the logarithm that YaRN's magnitude is divided by; 0: not at all
+    int rope_ctx_orig;     // context before extension
+};
 
 // FR_EUNSUP: an architecture or a feature that this engine lacks; FR_EDATA: numbers that make no
 // model.
@@ -55,10 +52,5 @@ fr_status fr_config_read(fr_config *c, const fr_gguf *g, fr_error *err);
 
 // Whether a context may hold n_ctx tokens: FR_EARG below 1 or above what the model has.
 fr_status fr_config_check_context(const fr_config *c, int n_ctx, fr_error *err);
-
-// The window of a layer (0: sees everything).
-static inline int fr_config_window(const fr_config *c, int layer) {
-    return c->sees_all[layer] ? 0 : c->window;
-}
 
 #endif

@@ -15,9 +15,11 @@ typedef struct allowed_key {
 // These change nothing in a pass over text: how a model was trained, where pictures stand in a
 // rotation, the epsilon of a kind of norm that these families do not have.
 static const char *const silent[] = {
-    "rope.scaling.finetuned",       "rope.dimension_sections",
-    "rope.mrope_section",           "attention.layer_norm_epsilon",
-    "attention.group_norm_epsilon", "attention.indexer.kpool_select_tail",
+    "rope.scaling.finetuned",
+    "rope.dimension_sections",
+    "rope.mrope_section",
+    "attention.group_norm_epsilon",
+    "attention.indexer.kpool_select_tail",
 };
 
 // Outside RoPE and attention all other keys change nothing. These have to have a value that does not.
@@ -104,7 +106,7 @@ static void check_geometry(fr_config_reader *r, const fr_config *c, const fr_ggu
     const allowed_key list[] = {
         {"attention.causal", 1, 1},
         {"attention.rope_pattern", 1, 1},
-        {"attention.scale", 0, c->attn_scale},
+        {"attention.scale", 0, c->plan[0].attn_scale},
         {"attention.head_dim", 0, c->head_dim},
         {"attention.key_length_swa", 0, c->head_dim},
         {"attention.value_length_swa", 0, c->head_dim},
@@ -116,13 +118,6 @@ static void check_geometry(fr_config_reader *r, const fr_config *c, const fr_ggu
     static const allowed_key nothing = {NULL, 0, 0};
     const allowed_key *k = find(list, sizeof list / sizeof *list, suffix);
     check_allowed(r, kv, k ? k : &nothing);
-}
-
-// Ollama's converter gave Gemma 3 1B a cap of 30. The model has none, and Ollama itself ignores it.
-static bool is_mistaken(const fr_config_reader *r, const fr_config *c, const char *suffix) {
-    return c->arch == FR_ARCH_GEMMA3 && c->n_layer == 26 &&
-           !strcmp(suffix, "final_logit_softcapping") &&
-           fr_gguf_find(r->g, "gemma3.rope.local.freq_base");
 }
 
 void fr_config_refuse_unread(fr_config_reader *r, const fr_config *c) {
@@ -137,11 +132,11 @@ void fr_config_refuse_unread(fr_config_reader *r, const fr_config *c) {
         snprintf(suffix, sizeof suffix, "%.*s", (int)(bytes < 63 ? bytes : 63),
                  kv->key.data + arch + 1);
         const allowed_key *k = find(scalings, sizeof scalings / sizeof *scalings, suffix);
-        if (is_mistaken(r, c, suffix)) continue;
+        if (is_read(r, suffix)) continue;
+        if (c->ignores_final_cap && !strcmp(suffix, "final_logit_softcapping")) continue;
         if (k)
             check_allowed(r, kv, k);
-        else if (!is_read(r, suffix) &&
-                 (!strncmp(suffix, "rope.", 5) || !strncmp(suffix, "attention.", 10)))
+        else if (!strncmp(suffix, "rope.", 5) || !strncmp(suffix, "attention.", 10))
             check_geometry(r, c, kv, suffix);
     }
 }

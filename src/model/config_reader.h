@@ -5,7 +5,7 @@
 #define FR_MODEL_CONFIG_READER_H
 #include "model/config.h"
 
-enum { FR_CONFIG_KEYS = 64 };
+enum { FR_CONFIG_KEYS = 96 };
 
 typedef struct fr_config_reader {
     const fr_gguf *g;
@@ -35,6 +35,8 @@ void fr_config_layers_int(fr_config_reader *r, fr_config_name name, int low, int
 
 // The keys of RoPE.
 void fr_config_rope(fr_config_reader *r, fr_config *c);
+// The keys of scales, caps and windows; then the plan of every layer.
+void fr_config_plans(fr_config_reader *r, fr_config *c);
 // FR_EUNSUP: a key that would change the text and that no call has read. The sentence names it.
 void fr_config_refuse_unread(fr_config_reader *r, const fr_config *c);
 

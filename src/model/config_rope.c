@@ -2,23 +2,16 @@
 #include "model/config_reader.h"
 
 static void read_bases(fr_config_reader *r, fr_config *c) {
-    // Files without the key are run by the family's base. Gemma 3 files with an encoder of pictures
-    // have none.
-    c->rope_base = c->arch == FR_ARCH_GEMMA3 ? 1e6f : 10000;
     // The logarithms of base and original context are divided by: neither may be 1.
     fr_config_float(r, (fr_config_name){"rope.freq_base", "rope.global.freq_base", false}, 2, 1e12f,
                     &c->rope_base);
-    c->rope_base_local = c->arch == FR_ARCH_GEMMA3 ? 10000 : c->rope_base;
+    if (c->rope_base_local == 0) c->rope_base_local = c->rope_base;
     fr_config_float(r, (fr_config_name){"rope.freq_base_swa", "rope.local.freq_base", false}, 2,
                     1e12f, &c->rope_base_local);
 }
 
-// 0 means that nothing is scaled. Gemma 3 from 4B on is scaled by 8, also in files that leave out all
-// keys of RoPE.
+// 0 means that nothing is scaled.
 static void read_factor(fr_config_reader *r, fr_config *c) {
-    const bool silent = c->arch == FR_ARCH_GEMMA3 && !fr_gguf_find(r->g, "gemma3.rope.freq_base") &&
-                        !fr_gguf_find(r->g, "gemma3.rope.global.freq_base");
-    c->rope_factor = silent && (c->n_layer == 34 || c->n_layer == 48 || c->n_layer == 62) ? 8 : 0;
     fr_config_float(r, (fr_config_name){"rope.scaling.factor", "rope.scale_linear", false}, 0, 1e6f,
                     &c->rope_factor);
     if (r->status) return;
@@ -33,6 +26,9 @@ static void read_numbers(fr_config_reader *r, fr_config *c) {
     fr_config_int(r, (fr_config_name){"rope.dimension_count", NULL, false}, 2, 1 << 14, &c->n_rot);
     fr_config_float(r, (fr_config_name){"rope.scaling.attn_factor", NULL, false}, 0, 1e3f,
                     &c->rope_attn_factor);
+    if (c->family->reads & FR_READS_YARN_MULTIPLIER)
+        fr_config_float(r, (fr_config_name){"rope.scaling.yarn_log_multiplier", NULL, false}, 0,
+                        1e3f, &c->yarn_multiplier);
     c->yarn_beta_fast = 32;
     c->yarn_beta_slow = 1;
     fr_config_float(
@@ -63,7 +59,7 @@ static void read_type(fr_config_reader *r, fr_config *c) {
         r->status =
             fr_fail(r->err, FR_EUNSUP, "%s: expected none, linear, yarn or longrope, found '%.*s'",
                     key, (int)(type.bytes < 40 ? type.bytes : 40), type.data);
-    if (c->arch == FR_ARCH_PHI3 && fr_gguf_tensor_find(r->g, "rope_factors_long.weight"))
+    if (c->family->has_long_factors && fr_gguf_tensor_find(r->g, "rope_factors_long.weight"))
         c->rope_scaling = FR_ROPE_LONG;
 }
 

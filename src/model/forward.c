@@ -164,7 +164,7 @@ static void fill_rope(fr_forward *f, int t, int nt) {
         const bool stretched = m->rope_long.freq && f->pass->kv[f->pass->rows[r].seq]->stretched;
         const fr_rope *rope = stretched ? &m->rope_long : &m->rope;
         fr_rope_fill(rope, false, f->pos[r], f->cs + (size_t)r * rope->n_rot);
-        if (f->m->config.window)
+        if (f->m->config.has_local)
             fr_rope_fill(rope, true, f->pos[r], f->cs_local + (size_t)r * rope->n_rot);
     }
 }

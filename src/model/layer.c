@@ -54,8 +54,9 @@ static void multiply(const fr_forward *f, const fr_layer_output *out, int n_out,
 
 // The same panels of the gate and the up projection, then the activation of their columns while
 // they are in this thread's cache. On another core the cache lines would have to travel.
-static void multiply_gated(fr_forward *f, const fr_layer_output *out, int n, const fr_act *act,
-                           int p0, int p1, int t) {
+static void multiply_gated(fr_forward *f, const fr_layer_output *out, fr_layer_joining joining,
+                           int n, const fr_act *act, int p0, int p1, int t) {
+    const bool gelu = joining == FR_GATED_GELU;
     const int m = out[0].w->m, begin = FR_PANEL * p0, end = FR_PANEL * p1 < m ? FR_PANEL * p1 : m;
     for (int i = 0; i < 2; i++)
         multiply_one(f, &out[i], act, p0, p1, t);
@@ -63,8 +64,7 @@ static void multiply_gated(fr_forward *f, const fr_layer_output *out, int n, con
     for (int i = 0; i < n; i++) {
         float *gate = out[0].y + (size_t)i * (size_t)m + begin;
         const float *up = out[1].y + (size_t)i * (size_t)m + begin;
-        (f->m->config.gelu ? f->m->kern->gelu_mul : f->m->kern->silu_mul)(gate, gate, up,
-                                                                          end - begin);
+        (gelu ? f->m->kern->gelu_mul : f->m->kern->silu_mul)(gate, gate, up, end - begin);
     }
     fr_layer_mark(f, t, FR_PHASE_ACTIVATION);
 }
@@ -96,13 +96,13 @@ void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_la
         panels += out[i].w->n_panels;
         if (out[i].w->panel_bytes > panel_bytes) panel_bytes = out[i].w->panel_bytes;
     }
-    if (joining == FR_GATED) panels = out[0].w->n_panels;
+    if (joining != FR_END_TO_END) panels = out[0].w->n_panels;
     fr_pool_deal(f->m->pool, t, (panels + PAIR - 1) / PAIR);
     fr_layer_barrier(f, t, FR_PHASE_QUANTIZE);
     const int least = 1 + (int)((PIECE_BYTES - 1) / (PAIR * panel_bytes));
     while (fr_pool_take(f->m->pool, t, least, &p0, &p1)) {
-        if (joining == FR_GATED)
-            multiply_gated(f, out, n, act, PAIR * p0, PAIR * p1, t);
+        if (joining != FR_END_TO_END)
+            multiply_gated(f, out, joining, n, act, PAIR * p0, PAIR * p1, t);
         else
             multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
     }
@@ -150,9 +150,10 @@ static void mark_broken_key(float *k, float *v, int n) {
 // Bias, query/key norm and RoPE of one head of the row at place i; K and V heads go to the cache.
 static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int head) {
     const fr_config *c = &f->m->config;
+    const fr_layer_plan *p = &c->plan[layer];
     const fr_kern *kern = f->m->kern;
     int row = f->active[i], hd = c->head_dim;
-    const float *cs = (l->window ? f->cs_local : f->cs) + (size_t)row * c->n_rot;
+    const float *cs = (p->rope == FR_ROPE_OF_LOCAL ? f->cs_local : f->cs) + (size_t)row * c->n_rot;
     if (head < c->n_head) {
         float *q = f->q + ((size_t)i * c->n_head + head) * hd;
         if (l->q_bias) kern->add(q, l->q_bias + head * hd, hd);
@@ -176,9 +177,9 @@ static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int 
 
 // Query rows [from, to) of one sequence and KV head: row / group counts rows of the pass, row %
 // group the heads that share the KV head. At most FR_ATTEND_ROWS.
-static void attend_rows(fr_forward *f, const fr_layer *l, int layer, int seq, int head, int from,
-                        int to, int t) {
+static void attend_rows(fr_forward *f, int layer, int seq, int head, int from, int to, int t) {
     const fr_config *c = &f->m->config;
+    const fr_layer_plan *p = &c->plan[layer];
     int group = c->n_head / c->n_kv, hd = c->head_dim;
     const float *q[FR_ATTEND_ROWS];
     float *o[FR_ATTEND_ROWS];
@@ -188,7 +189,7 @@ static void attend_rows(fr_forward *f, const fr_layer *l, int layer, int seq, in
         size_t at = ((size_t)i * c->n_head + head * group + j % group) * hd;
         q[j - from] = f->q + at;
         o[j - from] = f->att + at;
-        view[j - from] = &f->view[l->window ? VIEW_WINDOW : VIEW_FULL][i];
+        view[j - from] = &f->view[p->window ? VIEW_WINDOW : VIEW_FULL][i];
     }
     const fr_kv *kv = f->pass->kv[seq];
     f->m->kern->attend(&(fr_attend){.n_q = to - from,
@@ -203,13 +204,13 @@ static void attend_rows(fr_forward *f, const fr_layer *l, int layer, int seq, in
                                     .committed = kv->n_committed,
                                     .scratch = kv->n_scratch,
                                     .pos = kv->pos,
-                                    .scale = c->attn_scale,
+                                    .scale = p->attn_scale,
                                     .work = f->work + (size_t)t * f->work_floats});
 }
 
 // Every thread takes the same number of query rows, however many heads and sequences they belong
 // to; rows of one head go over its keys together.
-static void attend_share(fr_forward *f, const fr_layer *l, int layer, int t, int nt) {
+static void attend_share(fr_forward *f, int layer, int t, int nt) {
     int n_kv = f->m->config.n_kv, group = f->m->config.n_head / n_kv, r0, r1, first = 0;
     fr_pool_share(f->n_active * f->m->config.n_head, t, nt, &r0, &r1);
     for (int item = 0; item < f->pass->n_seq * n_kv; item++) {
@@ -217,7 +218,7 @@ static void attend_share(fr_forward *f, const fr_layer *l, int layer, int t, int
         int row = r0 > first ? r0 - first : 0, end = r1 < first + n ? r1 - first : n;
         for (int blocks = (end - row + FR_ATTEND_ROWS - 1) / FR_ATTEND_ROWS; row < end; blocks--) {
             int rows = (end - row + blocks - 1) / blocks; // query blocks of nearly the same size
-            attend_rows(f, l, layer, s, item % n_kv, row, row + rows, t);
+            attend_rows(f, layer, s, item % n_kv, row, row + rows, t);
             row += rows;
         }
         first += n;
@@ -237,7 +238,7 @@ static void finish_heads(fr_forward *f, int layer, int from, int to, int t, int 
 static void attend(fr_forward *f, int layer, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
-    attend_share(f, l, layer, t, nt);
+    attend_share(f, layer, t, nt);
     fr_layer_barrier(f, t, FR_PHASE_ATTENTION);
     fr_layer_project(f, f->att, c->n_head * c->head_dim, f->n_active, &FR_LAYER_OUTPUT(l->o, f->y),
                      1, FR_END_TO_END, t, nt);
@@ -283,7 +284,7 @@ void fr_layer_feed_forward(fr_forward *f, int layer, int t, int nt) {
     fr_layer_project(
         f, f->xn, c->d, f->n_active,
         (fr_layer_output[]){FR_LAYER_OUTPUT(l->gate, f->gate), FR_LAYER_OUTPUT(l->up, f->up)}, 2,
-        FR_GATED, t, nt);
+        c->plan[layer].feed == FR_FEED_SILU ? FR_GATED_SILU : FR_GATED_GELU, t, nt);
     fr_layer_project(f, f->gate, c->d_ff, f->n_active, &FR_LAYER_OUTPUT(l->down, f->y), 1,
                      FR_END_TO_END, t, nt);
     add_rows(f, NULL, l->post_ffn_norm, t, nt);

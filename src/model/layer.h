@@ -24,10 +24,11 @@ typedef struct fr_layer_output { // one matrix of a group that shares its input
 
 typedef enum fr_layer_joining {
     FR_END_TO_END,
-    FR_GATED
+    FR_GATED_SILU,
+    FR_GATED_GELU
 } fr_layer_joining; // how outputs belong together
 
-// y = x · w for n rows and each output. FR_GATED: the activation of the two outputs replaces the
+// y = x · w for n rows and each output. FR_GATED_...: the activation of the two outputs replaces the
 // first one. ldx: floats between rows of x.
 void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_layer_output *out,
                       int n_out, fr_layer_joining joining, int t, int nt);

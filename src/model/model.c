@@ -130,28 +130,29 @@ static void bind_attention(fr_binder *b, fr_layer *l, int i) {
         bind_matrix(b, &l->q, block_name(name, i, "attn_q.weight"), nq, c->d);
         bind_matrix(b, &l->k, block_name(name, i, "attn_k.weight"), nkv, c->d);
         bind_matrix(b, &l->v, block_name(name, i, "attn_v.weight"), nkv, c->d);
-        bool biased = c->arch == FR_ARCH_QWEN2;
+        const bool biased = c->family && c->family->has_biases;
         l->q_bias = bind_vector(b, block_name(name, i, "attn_q.bias"), nq, biased);
         l->k_bias = bind_vector(b, block_name(name, i, "attn_k.bias"), nkv, biased);
         l->v_bias = bind_vector(b, block_name(name, i, "attn_v.bias"), nkv, biased);
     }
     bind_matrix(b, &l->o, block_name(name, i, "attn_output.weight"), c->d, nq);
     l->o_bias = bind_vector(b, block_name(name, i, "attn_output.bias"), c->d, false);
-    bool qk_norm = c->arch == FR_ARCH_QWEN3 || c->arch == FR_ARCH_GEMMA3;
-    l->q_norm = bind_vector(b, block_name(name, i, "attn_q_norm.weight"), c->head_dim, qk_norm);
-    l->k_norm = bind_vector(b, block_name(name, i, "attn_k_norm.weight"), c->head_dim, qk_norm);
+    if (c->plan[i].qk_norm == FR_QK_PLAIN) return;
+    l->q_norm = bind_vector(b, block_name(name, i, "attn_q_norm.weight"), c->head_dim, true);
+    l->k_norm = bind_vector(b, block_name(name, i, "attn_k_norm.weight"), c->head_dim, true);
 }
 
 static void bind_layer(fr_binder *b, int i) {
     const fr_config *c = &b->m->config;
     fr_layer unused, *l = b->fill ? &b->m->layers[i] : &unused;
     char name[BLOCK_NAME];
-    *l = (fr_layer){.window = fr_config_window(c, i)};
+    const bool after = c->plan[i].place == FR_NORM_AROUND;
+    *l = (fr_layer){0};
     l->attn_norm = bind_vector(b, block_name(name, i, "attn_norm.weight"), c->d, true);
     bind_attention(b, l, i);
-    bool post = c->arch == FR_ARCH_GEMMA3;
-    l->post_attn_norm =
-        bind_vector(b, block_name(name, i, "post_attention_norm.weight"), c->d, post);
+    if (after)
+        l->post_attn_norm =
+            bind_vector(b, block_name(name, i, "post_attention_norm.weight"), c->d, true);
     l->ffn_norm = bind_vector(b, block_name(name, i, "ffn_norm.weight"), c->d, true);
     if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "ffn_gate.weight"))) {
         bind_matrix(b, &l->gate, block_name(name, i, "ffn_gate.weight"), c->d_ff, c->d);
@@ -162,7 +163,8 @@ static void bind_layer(fr_binder *b, int i) {
                   c->d);
     }
     bind_matrix(b, &l->down, block_name(name, i, "ffn_down.weight"), c->d, c->d_ff);
-    l->post_ffn_norm = bind_vector(b, block_name(name, i, "post_ffw_norm.weight"), c->d, post);
+    if (after)
+        l->post_ffn_norm = bind_vector(b, block_name(name, i, "post_ffw_norm.weight"), c->d, true);
 }
 
 enum { MAX_FACTORS = 1 << 11 }; // half the widest head

@@ -13,13 +13,13 @@
 #include "model/config.h"
 #include "model/rope.h"
 
+// The weights that its plan (fr_config.plan) asks for; what it does not is NULL, or a matrix of 0.
 typedef struct fr_layer {
     fr_matrix q, k, v, o, gate, up, down;
     const float *q_bias, *k_bias, *v_bias, *o_bias; // NULL: none
     const float *attn_norm, *ffn_norm;
-    const float *q_norm, *k_norm;                // [head_dim], NULL: none
-    const float *post_attn_norm, *post_ffn_norm; // NULL: none
-    int window;                                  // 0: sees everything
+    const float *q_norm, *k_norm; // [head_dim]
+    const float *post_attn_norm, *post_ffn_norm;
 } fr_layer;
 
 typedef enum fr_weights { FR_WEIGHTS_PACKED, FR_WEIGHTS_IN_PLACE } fr_weights;

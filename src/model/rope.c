@@ -7,25 +7,29 @@ static const double TWO_PI = 6.283185307179586;
 
 // YaRN: the rotated dimension whose wavelength fits `turns` times into the original context.  [Peng
 // et al. 2023, §3.2]
-static double yarn_dimension(const fr_config *c, double turns) {
-    return c->n_rot * fr_log(c->rope_ctx_orig / (turns * TWO_PI)) / (2 * fr_log(c->rope_base));
+static double yarn_dimension(const fr_config *c, double base, double turns) {
+    return c->n_rot * fr_log(c->rope_ctx_orig / (turns * TWO_PI)) / (2 * fr_log(base));
 }
 
 // Dimensions that turn often keep their frequency, slow ones are interpolated, between them a ramp.
-static void apply_yarn(fr_rope *r, const fr_config *c) {
-    double low = floor(yarn_dimension(c, c->yarn_beta_fast));
-    double high = ceil(yarn_dimension(c, c->yarn_beta_slow));
+static void apply_yarn(double *freq, double base, const fr_config *c) {
+    double low = floor(yarn_dimension(c, base, c->yarn_beta_fast));
+    double high = ceil(yarn_dimension(c, base, c->yarn_beta_slow));
     low = low < 0 ? 0 : low;
     high = high > c->n_rot - 1 ? c->n_rot - 1 : high;
     for (int i = 0; i < c->n_rot / 2; i++) {
         double ramp = (i - low) / (high - low > 0.001 ? high - low : 0.001);
         ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
-        r->freq[i] *= ramp / c->rope_factor + (1 - ramp);
+        freq[i] *= ramp / c->rope_factor + (1 - ramp);
     }
 }
 
+static double yarn_scale(const fr_config *c, double multiplier) {
+    return c->rope_factor > 1 ? 1 + 0.1 * multiplier * fr_log(c->rope_factor) : 1;
+}
+
 static double yarn_magnitude(const fr_config *c) {
-    return c->rope_factor > 1 ? 1 + 0.1 * fr_log(c->rope_factor) : 1;
+    return yarn_scale(c, 1) / (c->yarn_multiplier > 0 ? yarn_scale(c, c->yarn_multiplier) : 1);
 }
 
 // LongRoPE: the published magnitude for a context stretched by s = trained / original.  [Ding et
@@ -45,24 +49,34 @@ static void find_magnitudes(fr_rope *r, const fr_config *c) {
         r->magnitude = long_magnitude(c);
 }
 
+static void find_plain_frequencies(double *freq, double base, const fr_config *c) {
+    for (int i = 0; i < c->n_rot / 2; i++)
+        freq[i] = fr_pow(base, -2.0 * i / c->n_rot);
+}
+
+static void find_frequencies(double *freq, double base, const fr_config *c, const float *factors) {
+    find_plain_frequencies(freq, base, c);
+    for (int i = 0; i < c->n_rot / 2; i++) {
+        if (factors) freq[i] /= factors[i];
+        if (c->rope_scaling == FR_ROPE_LINEAR) freq[i] /= c->rope_factor;
+    }
+    if (c->rope_scaling == FR_ROPE_YARN) apply_yarn(freq, base, c);
+}
+
 fr_status fr_rope_open(fr_rope *r, const fr_config *c, const float *factors, fr_error *err) {
     int half = c->n_rot / 2;
     *r = (fr_rope){.n_rot = c->n_rot};
     if (!(r->freq = fr_alloc_array((size_t)half * 2, sizeof *r->freq)))
         return fr_fail(err, FR_ENOMEM, "RoPE: cannot get memory for %d frequencies", half);
     r->freq_local = r->freq + half;
-    for (int i = 0; i < half; i++) {
-        r->freq[i] = fr_pow(c->rope_base, -2.0 * i / c->n_rot);
-        r->freq_local[i] = fr_pow(c->rope_base_local, -2.0 * i / c->n_rot);
-        if (factors) r->freq[i] /= factors[i];
-        if (c->rope_scaling == FR_ROPE_LINEAR) r->freq[i] /= c->rope_factor;
-    }
-    if (c->rope_scaling == FR_ROPE_YARN) apply_yarn(r, c);
+    const bool plain_local = c->family && c->family->plain_local;
     find_magnitudes(r, c);
-    if (c->arch == FR_ARCH_GEMMA3) return FR_OK;
-    // Where no layer type differs, the windowed layers rotate like the others.
-    for (int i = 0; i < half; i++)
-        r->freq_local[i] = r->freq[i];
+    find_frequencies(r->freq, c->rope_base, c, factors);
+    if (plain_local) {
+        find_plain_frequencies(r->freq_local, c->rope_base_local, c);
+        return FR_OK;
+    }
+    find_frequencies(r->freq_local, c->rope_base_local, c, factors);
     r->magnitude_local = r->magnitude;
     return FR_OK;
 }

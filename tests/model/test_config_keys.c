@@ -60,7 +60,7 @@ static void gemma_3_has_defaults_of_its_own(void **state) {
     RUNS(O(.arch = "gemma3", .n_layer = 34, .d = 32), fr_edit_bool("gemma3.x", true));
     assert_true(config.rope_factor == 1);
     RUNS(GEMMA, fr_edit_none("gemma3.attention.sliding_window"));
-    assert_int_equal(fr_config_window(&config, 0), 0);
+    assert_int_equal(config.plan[0].window, 0);
 }
 
 static void keys_that_nothing_reads_are_refused_where_they_matter(void **state) {
@@ -127,21 +127,21 @@ static void window_patterns_are_numbers_and_arrays(void **state) {
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         RUNS(GEMMA, same[i]);
         for (int l = 0; l < 4; l++)
-            assert_int_equal(fr_config_window(&config, l), l % 2 ? 0 : 24);
+            assert_int_equal(config.plan[l].window, l % 2 ? 0 : 24);
     }
     RUNS(GEMMA, fr_edit_bools(key, (uint8_t[]){0, 0, 0, 1}, 4)); // no period
-    assert_true(!fr_config_window(&config, 0) && fr_config_window(&config, 3) == 24);
+    assert_true(!config.plan[0].window && config.plan[3].window == 24);
     RUNS(GEMMA, fr_edit_u32(key, 100));
     for (int l = 0; l < 4; l++)
-        assert_int_equal(fr_config_window(&config, l), 24);
+        assert_int_equal(config.plan[l].window, 24);
     RUNS(GEMMA, fr_edit_u32(key, 1));
     for (int l = 0; l < 4; l++)
-        assert_int_equal(fr_config_window(&config, l), 0);
+        assert_int_equal(config.plan[l].window, 0);
     REFUSED(GEMMA, "expected 4 values, one a layer, found 3", fr_edit_bools(key, bools, 3));
     REFUSED(GEMMA, key, fr_edit_str(key, "sliding"));
     RUNS(O(.arch = "llama", .n_layer = 2, .window = 24),
          fr_edit_bools("llama.attention.sliding_window_pattern", bools, 2));
-    assert_true(fr_config_window(&config, 0) == 24 && !fr_config_window(&config, 1));
+    assert_true(config.plan[0].window == 24 && !config.plan[1].window);
 }
 
 static void one_number_a_layer_runs_where_all_are_equal(void **state) {

@@ -11,7 +11,7 @@
 static const double PI = 3.14159265358979323846;
 
 static fr_config plain_config(void) {
-    return (fr_config){.arch = FR_ARCH_LLAMA,
+    return (fr_config){.arch_name = "llama",
                        .head_dim = 64,
                        .n_rot = 64,
                        .n_ctx_train = 8192,
@@ -80,7 +80,7 @@ static void linear_scaling_divides_every_frequency(void **state) {
 static void gemma_scales_its_global_layers_only(void **state) {
     (void)state;
     fr_config c = plain_config();
-    c.arch = FR_ARCH_GEMMA3;
+    c.family = fr_family_find("gemma3", 6);
     c.rope_base = 1e6f;
     c.rope_base_local = 10000;
     c.rope_scaling = FR_ROPE_LINEAR;
@@ -97,7 +97,7 @@ static void gemma_scales_its_global_layers_only(void **state) {
 static void gemmas_local_layers_keep_their_magnitude(void **state) {
     (void)state;
     fr_config c = plain_config();
-    c.arch = FR_ARCH_GEMMA3;
+    c.family = fr_family_find("gemma3", 6);
     c.rope_scaling = FR_ROPE_YARN;
     c.rope_factor = 4;
     fr_rope r = open_rope(&c, NULL);
@@ -116,11 +116,11 @@ static void gemmas_local_layers_keep_their_magnitude(void **state) {
 
 static void a_magnitude_needs_no_scaling(void **state) {
     (void)state;
-    static const fr_arch archs[] = {FR_ARCH_LLAMA, FR_ARCH_GEMMA3};
+    const fr_family *families[] = {fr_family_find("llama", 5), fr_family_find("gemma3", 6)};
     for (int i = 0; i < 2; i++)
         for (int scaling = FR_ROPE_NONE; scaling <= FR_ROPE_LINEAR; scaling++) {
             fr_config c = plain_config();
-            c.arch = archs[i];
+            c.family = families[i];
             c.rope_scaling = (fr_rope_scaling)scaling;
             c.rope_attn_factor = 1.25f;
             fr_rope r = open_rope(&c, NULL);
@@ -203,7 +203,7 @@ static void yarn_follows_its_paper(void **state) {
 static void longrope_divides_by_its_table_and_grows(void **state) {
     (void)state;
     fr_config c = plain_config();
-    c.arch = FR_ARCH_PHI3;
+    c.family = fr_family_find("phi3", 4);
     c.rope_base = c.rope_base_local = 10000;
     c.n_rot = c.head_dim = 96;
     c.rope_scaling = FR_ROPE_LONG;

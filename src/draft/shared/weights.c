@@ -143,8 +143,7 @@ fr_status fr_pack_weights_head(fr_pack_weights *w, const fr_matrix **out, fr_err
 
 static fr_config config_of(const fr_pack *p, const fr_model *target) {
     const fr_pack_block *b = p->form->block(p);
-    return (fr_config){.arch = FR_ARCH_LLAMA,
-                       .arch_name = "block",
+    return (fr_config){.arch_name = "block",
                        .n_layer = 1,
                        .d = p->d,
                        .d_ff = b->d_ff,
@@ -154,8 +153,10 @@ static fr_config config_of(const fr_pack *p, const fr_model *target) {
                        .n_vocab = p->n_draft,
                        .n_ctx_train = target->config.n_ctx_train,
                        .eps = (float)FR_PACK_EPS,
+                       .plan = {fr_plan_of_llama(b->head_dim)},
                        .embed_scale = 1,
-                       .attn_scale = (float)(1 / sqrt((double)b->head_dim)),
+                       .logit_scale = target->config.logit_scale,
+                       .logit_cap = target->config.logit_cap,
                        .n_rot = b->head_dim,
                        .neox = true,
                        .rope_base = b->rope_base,

@@ -5,13 +5,13 @@
 
 static fr_status check_target(const fr_model *m, int from, int positions, fr_error *err) {
     for (int i = from; i < m->config.n_layer; i++) {
-        const fr_layer *l = &m->layers[i];
-        if (l->post_attn_norm || l->post_ffn_norm || m->config.gelu ||
-            (l->window && l->window < positions))
-            return fr_fail(err, FR_EUNSUP,
-                           "train: attached rows: layer %d of %s has norms "
-                           "behind its parts, a GELU or a window, which is not built yet",
-                           i, m->config.arch_name);
+        const fr_layer_plan *p = &m->config.plan[i];
+        if (!fr_plan_is_plain(p) || (p->window && p->window < positions))
+            return fr_fail(
+                err, FR_EUNSUP,
+                "train: attached rows: layer %d of %s is not a layer as Llama has it, or "
+                "has a window, which is not built yet",
+                i, m->config.arch_name);
     }
     return FR_OK;
 }

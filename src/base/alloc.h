@@ -13,12 +13,12 @@ void fr_free(void *p);                                 // NULL is fine
 bool fr_mul_size(size_t a, size_t b, size_t *product); // false: overflow
 bool fr_add_size(size_t a, size_t b, size_t *sum);
 
-// Large memory straight from the kernel, zeroed, with huge pages asked for from 32 MB on;
+// Large memory directly from the kernel, zeroed; from 32 MB on with huge pages requested;
 // fr_pages_free with the same size.
 void *fr_pages_alloc(size_t bytes);
 void fr_pages_free(void *p, size_t bytes);
 
-// An arena hands out 64-byte aligned, zeroed pieces of one block and is freed whole.
+// An arena allocates 64-byte aligned, zeroed pieces of one block and is freed as a whole.
 typedef struct fr_arena {
     uint8_t *base;
     size_t size, used;

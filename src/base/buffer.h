@@ -12,7 +12,8 @@ typedef struct fr_buffer {
 } fr_buffer;
 
 fr_status fr_buffer_add(fr_buffer *b, const void *bytes, size_t n, fr_error *err); // FR_ENOMEM
-// Room for `more` bytes and the NUL, for those who write to data + n themselves. FR_ENOMEM.
+// Reserves memory for `more` bytes and the NUL, for callers that write to data + n themselves.
+// FR_ENOMEM.
 fr_status fr_buffer_reserve(fr_buffer *b, size_t more, fr_error *err);
 void fr_buffer_free(fr_buffer *b);
 bool fr_buffer_is_sound(const fr_buffer *b); // where there is data there is room for the NUL

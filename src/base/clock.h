@@ -6,7 +6,7 @@
 
 // How many rows drafting pays for depends on measured times, so two runs of one command may differ
 // in their proposals. With the pass clock they do not: time stands still, except that every pass
-// takes as many seconds as its caller says. One thread runs the passes; the others only read.
+// adds the seconds that its caller passes. One thread runs the passes; the others only read.
 typedef struct fr_pass_clock {
     bool on; // set before any engine opens, by a test
     double seconds;

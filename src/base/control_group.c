@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = 512, VERSION_1_NO_LIMIT_BITS = 60 }; // version 1 says "no limit" by a huge number
+enum { GROUP = 512, VERSION_1_NO_LIMIT_BITS = 60 }; // in version 1 a huge number means "no limit"
 
 // Whether a comma-separated list of `n` bytes has `name`.
 static bool lists(const char *list, size_t n, const char *name) {

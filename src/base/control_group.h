@@ -10,7 +10,7 @@ typedef struct fr_control_group {
 } fr_control_group;
 
 // Both versions of control groups, and every group up to the root: the tightest limits count.
-// `root` as in system_file.h. Cannot fail: what is not readable limits nothing.
+// `root` as in system_file.h. Cannot fail: a file that is not readable sets no limit.
 void fr_control_group_read(fr_control_group *g, const char *root);
 // Bytes that the groups leave this process of `memory` bytes of the machine. Where it is not known
 // how many those are (0), what the groups leave.

@@ -12,10 +12,10 @@ typedef struct fr_cpus {
     int order[FR_MAX_CPUS]; // the allowed CPUs, one of each core first, then the siblings
 } fr_cpus;
 
-// Reads the affinity mask, the topology and the control group's quota. Cannot fail: where the
-// system does not tell, one CPU for each core and no quota are assumed.
+// Reads the affinity mask, the topology and the control group's quota. Cannot fail: without an
+// answer of the system, one CPU for each core and no quota are assumed.
 void fr_cpus_read(fr_cpus *cpus);
-// The processor's name as the system calls it; "unknown" where it does not tell.
+// The system's name of the processor, or "unknown".
 void fr_cpu_name(char *name, size_t room);
 
 #endif

@@ -1,6 +1,6 @@
-// lanes.h — four floats at a time, in code outside the kernels: 16 bytes are what every x86-64 and
-// every 64-bit ARM has, so no instruction set is asked for. A comparison gives a mask: all bits of
-// a lane where it holds, none where it does not.
+// lanes.h — four floats at a time, in code outside the kernels: every x86-64 and every 64-bit ARM
+// has vectors of 16 bytes, so no instruction set is required. A comparison gives a mask: all bits
+// of a lane where it holds, none where it does not.
 #ifndef FR_BASE_LANES_H
 #define FR_BASE_LANES_H
 #include <stdint.h>

@@ -1,5 +1,5 @@
-// lock.c — names PATH.lock, opens it, asks for the lock and writes the process's number into the
-// file. Where another process holds the lock, the error names that process.
+// lock.c — opens PATH.lock, takes the lock and writes the process's number into the file. If
+// another process holds the lock, the error names that process.
 #include "base/lock.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -14,9 +14,9 @@ typedef struct fr_lock { // {0}: nothing is held
     char file[PATH_MAX];
 } fr_lock;
 
-// For the file or folder that `path` means, through links too; it need not be there. FR_EIO:
-// another process holds it (named), or PATH.lock cannot be made or is somebody else's file. Where
-// the file system has no locks, nothing is guarded.
+// For the file or folder of `path`, with links followed; it need not exist. FR_EIO: another process
+// holds the lock (named), or PATH.lock cannot be made or is not a lock file of forerun. If the file
+// system has no locks, nothing is guarded.
 fr_status fr_lock_take(fr_lock *l, const char *path, fr_error *err);
 void fr_lock_drop(fr_lock *l); // removes PATH.lock; {0} is fine
 

@@ -1,4 +1,5 @@
-// machine.h — what the system says of the machine as a whole (cpus.h: what this process may use).
+// machine.h — the machine as a whole, from the system (cpus.h: the part that this process may
+// use).
 #ifndef FR_BASE_MACHINE_H
 #define FR_BASE_MACHINE_H
 #include <stdbool.h>
@@ -6,7 +7,7 @@
 
 typedef enum fr_on_off { FR_UNKNOWN, FR_OFF, FR_ON } fr_on_off;
 
-typedef struct fr_machine { // 0 and "" are what is not known
+typedef struct fr_machine { // 0 and "": unknown
     int n_cpus, n_cores;    // CPUs and physical cores that are online
     bool is_virtual;        // a hypervisor runs it
     uint64_t memory, available;

@@ -2,9 +2,9 @@
 //
 // Two forms. A *followed* value is an exponential moving average with smoothing factor `share`: an
 // observation n steps old weighs share (1 - share)^n. It starts at an expected value. A *mean with
-// a weight* also knows how much it rests on: all observations count alike until their weight
-// reaches the memory; from then on older ones fade. Shares and memories are set where they are
-// used. The order of the operations is fixed: same values, same bits.
+// a weight* also has the sum of its observations' weights. All observations count alike until their
+// weight reaches the memory; from then on older ones fade. Shares and memories are set where they
+// are used. The order of the operations is fixed: same values, same bits.
 #ifndef FR_BASE_MEAN_H
 #define FR_BASE_MEAN_H
 #include <stdbool.h>
@@ -17,8 +17,9 @@ static inline void fr_follow_f32(float *value, float seen, float share) {
     *value += share * (seen - *value);
 }
 
-// A sum whose older parts fade: `kept` (0..1) of it stays, and `more` comes in. The quotient of two
-// such sums is a mean of late; so is one sum, if `more` is what was seen times 1 - kept.
+// A sum whose older parts fade: it is multiplied by `kept` (0..1), and `more` is added. The
+// quotient of two such sums is a recent mean. So is one sum, if `more` is the observation times 1 -
+// kept.
 static inline void fr_fade(double *sum, double more, double kept) {
     *sum = kept * *sum + more;
 }
@@ -53,7 +54,7 @@ static inline bool fr_mean_is_sound(const fr_mean *m) { // neither holds of a Na
     return m->sum >= 0 && m->weight >= 0;
 }
 
-// Where nothing was seen there is no mean (weight is 0): the caller asks.
+// Without observations there is no mean (weight is 0); the caller must check.
 static inline float fr_mean_value(const fr_mean *m) {
     return m->sum / m->weight;
 }

@@ -1,4 +1,5 @@
-// path.c — what a link leads to, step by step: realpath(3) knows none that leads to nothing yet.
+// path.c — resolves links step by step, because realpath(3) fails for a target that does not
+// exist yet.
 #include "base/path.h"
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// room.h — whether a disk has room for what is to be written, asked before the work.
+// room.h — checks free disk space before the work that writes.
 #ifndef FR_BASE_ROOM_H
 #define FR_BASE_ROOM_H
 #include "base/status.h"

@@ -1,4 +1,4 @@
-// watch.h — long work asks this now and then whether its result is still wanted.
+// watch.h — long work polls a watch to learn whether its result is still wanted.
 #ifndef FR_BASE_WATCH_H
 #define FR_BASE_WATCH_H
 #include "base/status.h"

@@ -1,8 +1,9 @@
-// catalog.h — the models that other programs have put on this machine, and what -m means.
+// catalog.h — the models that other programs have stored on this machine, and the meaning of -m.
 //
-// Looked into, by names alone: Hugging Face's cache, llama.cpp's, Ollama's and LM Studio's folders
-// (folders.c has the variables that move them). Nothing is downloaded, nothing is written, no file
-// of a model is opened. A catalog is a snapshot: open, ask, close. Its strings live until then.
+// A catalog searches, by names alone, the folders of Hugging Face's cache, llama.cpp, Ollama and LM
+// Studio (folders.c has the variables that move them). It downloads nothing, writes nothing and
+// opens no file of a model. It is a snapshot: open, query, close. Its strings live until it is
+// closed.
 #ifndef FR_CATALOG_CATALOG_H
 #define FR_CATALOG_CATALOG_H
 #include "base/status.h"
@@ -56,8 +57,8 @@ void fr_catalog_close(fr_catalog *c);
 // The model of a name: "org/repo", "org/repo:QUANT" (the first file with QUANT in its name, however
 // it is capitalised; without one Q4_K_M, else Q8_0, else the first), "org/repo/file.gguf", an
 // Ollama "name", "name:tag", "ns/name:tag", "hf.co/org/repo:tag", or a file's name in llama.cpp's
-// older cache. FR_EIO: there is none, or several that differ; the sentence says what was looked
-// for, where, and what is near. FR_EDATA: its folder is faulty, as the sentence says.
+// older cache. FR_EIO: there is none, or several that differ; the sentence names what was searched
+// for, where, and similar names. FR_EDATA: its folder is faulty; the sentence has the fault.
 fr_status fr_catalog_find(const fr_catalog *c, const char *name, const fr_catalog_item **out,
                           fr_error *err);
 

@@ -1,4 +1,4 @@
-// facts.h — what a model file's header says to somebody who looks for a model to run.
+// facts.h — facts from a model file's header, for choosing a model to run.
 #ifndef FR_CATALOG_FACTS_H
 #define FR_CATALOG_FACTS_H
 #include "model/config.h"

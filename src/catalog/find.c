@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// What a name asks for.
+// The parts of a name.
 typedef struct wanted {
     char repo[PATH_MAX]; // without the tag
     const char *plain;   // the same without "hf.co/"
@@ -55,7 +55,7 @@ static bool is_of(const fr_catalog *c, const fr_catalog_item *item, const wanted
     return fr_name_same(item->repo, w->plain);
 }
 
-// Whether the name says this file and no other of its folder.
+// Whether the name is of this file and no other of its folder.
 static bool is_exactly(const fr_catalog *c, const fr_catalog_item *item, const wanted *w) {
     const size_t n = strlen(item->repo);
     if (is_ollama(c, item))

@@ -5,7 +5,7 @@
 
 // The repository is there, the quantization or the tag is not: names those that are. FR_EIO.
 fr_status fr_name_has_no(const fr_catalog *c, const char *name, const char *repo, fr_error *err);
-// Nothing of the name is there: says where it was looked for and what is near. FR_EIO.
+// Reports that no model has the name, with the searched folders and similar names. FR_EIO.
 fr_status fr_name_unknown(const fr_catalog *c, const char *name, fr_error *err);
 
 #endif

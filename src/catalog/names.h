@@ -15,8 +15,8 @@ bool fr_name_is_model(const char *name);
 // Whether a file is of this quantization by its name: QUANT followed by '.' or '-', anywhere in it,
 // whatever its case.
 bool fr_name_has_quant(const char *name, const char *quant);
-// The word that says the quantization: what follows the last '-' or '.' of the name without its
-// ending, of letters, digits and '_'. Its bytes, *at where it begins; 0: there is none.
+// The word for the quantization: the letters, digits and '_' after the last '-' or '.' of the name
+// without its ending. Its bytes, *at where it begins; 0: there is none.
 size_t fr_name_quant(const char *name, const char **at);
 
 #endif

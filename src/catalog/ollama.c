@@ -32,7 +32,7 @@ static fr_status follow(char path[PATH_MAX], const char *root, const char *manif
     return fr_fail(why, FR_EIO, "its file blobs/sha256-%s is not there", digest);
 }
 
-// "HOST/NAMESPACE/NAME" as users write it, without what is understood.
+// "HOST/NAMESPACE/NAME" as users write it, without the default parts.
 static const char *short_name(const char *name) {
     static const char host[] = "registry.ollama.ai/", library[] = "library/";
     if (strncmp(name, host, sizeof host - 1)) return name;

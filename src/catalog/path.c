@@ -62,8 +62,7 @@ fr_status fr_model_path(char path[PATH_MAX], const char *name, fr_error *err) {
     if (!*name) return fr_fail(err, FR_EIO, "model: expected a name, found none");
     if (strlen(name) >= PATH_MAX) return fr_fail(err, FR_EIO, "%.100s...: too long a path", name);
     if (!stat(name, &s) && S_ISDIR(s.st_mode)) return choose_in(path, name, err);
-    // A link that leads nowhere and a file that may not be looked at are paths too: who opens them
-    // says what is wrong.
+    // A dangling link and a file without permission are paths too; opening them reports the error.
     const bool missing = lstat(name, &s) && (errno == ENOENT || errno == ENOTDIR);
     if (missing && !is_written_as_path(name)) return look_up(path, name, err);
     snprintf(path, PATH_MAX, "%s", name);

@@ -71,7 +71,7 @@ fr_status fr_walk_below(fr_walk *w, const char *path, int depth, fr_walk_fn *tol
     return fr_walk_folder(w, path, go_below, &b);
 }
 
-// ---------------------------------------------------------------- what is found
+// ---------------------------------------------------------------- results
 
 static const char *put(char **at, const char *text) {
     char *to = *at;

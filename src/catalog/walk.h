@@ -1,4 +1,4 @@
-// walk.h — folders of others, looked through with bounds; what is found goes into a catalog.
+// walk.h — searches other programs' folders, within bounds, and adds the models to a catalog.
 // Private to src/catalog.
 #ifndef FR_CATALOG_WALK_H
 #define FR_CATALOG_WALK_H
@@ -11,11 +11,11 @@ typedef struct fr_walk {
     fr_error *err;
 } fr_walk;
 
-// Told of an entry: its path, and its name, or its path from where the walk began.
+// Called for an entry with its path, and its name or its path relative to the walk's beginning.
 typedef fr_status fr_walk_fn(fr_walk *w, const char *path, const char *name, bool is_folder,
                              void *user);
-// Every entry of a folder, by name, hidden ones apart. A folder that is not there has none; one
-// that cannot be read is noted. Only what `told` returns is an error.
+// Every entry of a folder, by name, hidden ones apart. A missing folder has none; one that cannot
+// be read is noted. Only errors that `told` returns are errors.
 fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *told, void *user);
 // Every file in a folder and in those below it, `depth` of them deep at most.
 fr_status fr_walk_below(fr_walk *w, const char *path, int depth, fr_walk_fn *told, void *user);

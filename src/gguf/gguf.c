@@ -32,7 +32,7 @@ static void close_print(fr_gguf_print *print) {
     fr_free(print);
 }
 
-// One file, mapped and parsed, whatever it says of siblings.
+// Maps and parses one file, without its siblings.
 static fr_status open_file(fr_gguf **out, const char *path, fr_error *err) {
     fr_gguf *g;
     fr_status st = open_object(&g, path, err);
@@ -126,7 +126,8 @@ static fr_status open_parts(fr_gguf *g, uint32_t count, fr_error *err) {
     return st ? st : fr_gguf_index_tensors(g, err);
 }
 
-// A file that is one of several: its siblings too, or an error that says which file to open.
+// A file that is one of several: opens its siblings too, or fails with the name of the file to
+// open.
 static fr_status open_split(fr_gguf *g, bool named, fr_error *err) {
     uint32_t count = 1, number = 0;
     int32_t n_tensors = -1;

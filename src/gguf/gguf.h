@@ -3,7 +3,7 @@
 // Opening maps the file and checks everything before use: versions 2 and 3, little endian; every
 // length, count, offset, type and extent against the bytes that are there. After that nothing here
 // can read outside the file, and lookups take O(log n). The object owns the mapping and all tables;
-// every pointer it hands out (keys, strings, tensors, tensor data) lives until fr_gguf_close. An
+// every pointer that it returns (keys, strings, tensors, tensor data) lives until fr_gguf_close. An
 // open object is read-only and may be used by many threads.
 //
 // Memory used is a small multiple of the header's size. Tensor data is never copied.
@@ -107,7 +107,7 @@ fr_status fr_gguf_get_f64(const fr_gguf *g, const char *key, double *value, fr_e
 fr_status fr_gguf_get_bool(const fr_gguf *g, const char *key, bool *value, fr_error *err);
 fr_status fr_gguf_get_str(const fr_gguf *g, const char *key, fr_gguf_str *value, fr_error *err);
 
-// The same for keys that may be absent: then *value keeps what it holds (the default) and FR_OK is
+// The same for keys that may be absent: *value then keeps its value (the default), and FR_OK is
 // returned.
 fr_status fr_gguf_opt_u32(const fr_gguf *g, const char *key, uint32_t *value, fr_error *err);
 fr_status fr_gguf_opt_i32(const fr_gguf *g, const char *key, int32_t *value, fr_error *err);

@@ -1,4 +1,4 @@
-// internal.h — what the files of src/gguf share; nobody else includes it.
+// internal.h — shared by the files of src/gguf; no other file includes it.
 #ifndef FR_GGUF_INTERNAL_H
 #define FR_GGUF_INTERNAL_H
 #include "base/alloc.h"
@@ -6,9 +6,9 @@
 #include "gguf/gguf.h"
 #include <pthread.h>
 
-typedef struct fr_gguf_print { // the fingerprint, once somebody has asked for it
+typedef struct fr_gguf_print { // the fingerprint, computed at its first use
     pthread_mutex_t lock;
-    char hex[FR_GGUF_FINGERPRINT]; // "": nobody has
+    char hex[FR_GGUF_FINGERPRINT]; // // "": not computed yet
 } fr_gguf_print;
 
 // Invariant once open: every offset and length in kvs and tensors was checked against the bytes of

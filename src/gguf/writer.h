@@ -1,7 +1,7 @@
 // writer.h — writes GGUF v3 files: packs, profiles, and tiny models in tests.
 //
-// Collect entries and tensors in any order, then finish. What fails on the way (memory, a bad key,
-// a double name) is remembered and told by finish, so that the calls between need no checking:
+// Collect entries and tensors in any order, then finish. The first failure (memory, a bad key, a
+// double name) is stored and reported by finish, so that the calls between need no checks:
 //
 //     fr_gguf_writer *w;
 //     if ((st = fr_gguf_writer_open(&w, err))) return st;

@@ -36,7 +36,7 @@ typedef struct sink {
     fr_gguf_buffer buffer;
     const char *path;
     uint64_t written;
-    fr_hash *sum; // of what is written; NULL: none is taken
+    fr_hash *sum; // of the written bytes; NULL: none is computed
     fr_error *err;
 } sink;
 

@@ -1,5 +1,5 @@
-// message_check.c — whether a conversation's messages, tools and documents have the types that they
-// need. Each sentence begins with the path of what is wrong.
+// message_check.c — checks the types of a conversation's messages, tools and documents. Each
+// error begins with the path of the wrong value.
 #include "json/message_check.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// message_check.h — checks of a conversation in the form of the OpenAI API (messages.h). FR_EARG, with a
-// sentence that begins with the path of what is wrong. What may be missing may be NULL.
+// message_check.h — checks of a conversation in the form of the OpenAI API (messages.h). FR_EARG,
+// with a sentence that begins with the path of the wrong value. Optional values may be NULL.
 #ifndef FR_JSON_MESSAGE_CHECK_H
 #define FR_JSON_MESSAGE_CHECK_H
 #include "json/value.h"

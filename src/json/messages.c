@@ -192,7 +192,8 @@ typedef struct head { // what decides on the form of a message's content
     bool has_calls;
 } head;
 
-// Members that are null, and an empty list of calls, are left out: templates ask whether they are there.
+// Members that are null, and an empty list of calls, are left out, because templates test their
+// presence.
 static bool is_left_out(const char *key, const json_t *value) {
     if (is_key(key, "content")) return false;
     return json_is_null(value) ||

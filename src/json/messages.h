@@ -1,16 +1,16 @@
-// messages.h — JSON conversations in the form of the OpenAI API, as a chat template takes them.
+// messages.h — JSON conversations in the form of the OpenAI API, for a chat template.
 //
 //   {"messages":[{"role","content","tool_calls"…}…],"tools":[…],"documents":[{…}…],
 //    "add_generation_prompt":true,"enable_thinking":true,"chat_template_kwargs":{…}}
 // or the array of messages alone. Content is a string, null, or a list of {"type":"text","text"}
-// parts, which are joined by newlines where the template takes strings alone. A call's arguments
-// are an object or, as in the API, a string that holds one; the template gets what it can write.
-// An empty list of messages is taken.
-// All other members of messages and tools are handed to it as they are, in their order, as are
-// documents; enable_thinking and the members of chat_template_kwargs are variables. A wrong type, too
-// deep nesting and too many of something are errors whose sentence begins with the path.
+// parts, which are joined by newlines if the template accepts only strings. A call's arguments are
+// an object or, as in the API, a string with one; the template gets the form that it can write. An
+// empty list of messages is accepted. All other members of messages and tools, and documents, are
+// passed to the template unchanged, in their order. enable_thinking and the members of
+// chat_template_kwargs are variables. A wrong type, too deep nesting and too many values are errors
+// whose sentence begins with the path.
 //
-// An fr_json_chat owns all that its request points at; it does not keep the JSON it came from.
+// An fr_json_chat owns everything that its request points at; it does not reference the JSON.
 #ifndef FR_JSON_MESSAGES_H
 #define FR_JSON_MESSAGES_H
 #include "text/chat/chat.h"

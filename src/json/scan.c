@@ -46,7 +46,7 @@ static void count_token(walk *w, size_t bytes) {
     if (bytes > w->longest) w->longest = bytes;
 }
 
-// ---------------------------------------------------------------- what is mended
+// ---------------------------------------------------------------- repairs
 
 // Writes `by` in place of [from, to).
 static void mend(walk *w, size_t from, size_t to, const char *by, size_t n) {

@@ -4,8 +4,8 @@
 #include "text/jinja/jinja.h"
 #include "json/value.h"
 
-// The same value, in memory of `v`; all its strings are marked FR_MARK_MESSAGE. What is nested
-// deeper than FR_JSON_MAX_DEPTH becomes none.
+// The same value, in memory of `v`; all its strings are marked FR_MARK_MESSAGE. Values nested
+// deeper than FR_JSON_MAX_DEPTH become none.
 fr_jinja_value fr_json_template_value(fr_jinja_values *v, const json_t *value);
 
 // A tool, or its function alone, without null members. bare: a missing description and missing parameters

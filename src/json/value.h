@@ -1,13 +1,13 @@
-// value.h — Jansson, with this project's rules: what is read, and writing as Python does.
+// value.h — Jansson, with this project's rules for reading, and writing as Python does.
 #ifndef FR_JSON_VALUE_H
 #define FR_JSON_VALUE_H
 #include "base/buffer.h"
 #include "base/watch.h"
 #include <jansson.h>
 
-// What is read may be nested deeper than what is written: fields that nobody knows are skipped.
-// Jansson, which reads, writes, copies and frees by recursion, takes 2048 levels, for which a
-// connection's stack has no room.
+// Values that are read may be nested deeper than written ones, because unknown fields are skipped.
+// Jansson reads, writes, copies and frees by recursion, up to 2048 levels, which a connection's
+// stack cannot hold.
 enum { FR_JSON_MAX_DEPTH = 100, FR_JSON_MAX_NESTING = 256, FR_JSON_MAX_BYTES = 64 << 20 };
 
 // Parses one JSON document; a byte order mark may stand in front. Strings may hold NUL. A key that occurs
@@ -26,7 +26,7 @@ json_t *fr_json_load_lenient(const char *json, size_t bytes, fr_error *err);
 json_t *fr_json_read(const char *json, size_t bytes, bool lenient, const fr_watch *watch,
                      fr_error *err);
 
-// A JSON string of bytes that need not be UTF-8: what is none becomes U+FFFD. NULL: no memory.
+// A JSON string of bytes that need not be UTF-8; invalid ones become U+FFFD. NULL: no memory.
 json_t *fr_json_text(const char *text, size_t bytes);
 json_t *fr_json_string(const char *text); // ... up to its NUL
 
@@ -41,7 +41,7 @@ bool fr_json_is_text(const json_t *value);
 const char *fr_json_digits(const json_t *value, size_t *bytes);
 
 // Writes a text as a JSON string, in quotes and escaped as Python's json.dumps(ensure_ascii=False)
-// does; what is no UTF-8 becomes U+FFFD. Returns the bytes. to: room for them, or NULL.
+// does; invalid UTF-8 becomes U+FFFD. Returns the number of bytes. to: a buffer for them, or NULL.
 size_t fr_json_quote(char *to, const char *text, size_t bytes);
 
 // Appends `value` as Python's json.dumps(value, ensure_ascii=False) does: ", " and ": " between,
@@ -49,8 +49,8 @@ size_t fr_json_quote(char *to, const char *text, size_t bytes);
 // FR_ENOMEM. On failure *out holds a part.
 fr_status fr_json_dump(fr_buffer *out, const json_t *value, fr_error *err);
 
-// The same without blanks, for values as deep as what is read and a few levels more. For free(). NULL: no
-// memory, or `value` is NULL.
+// The same without blanks, for values a few levels deeper than read ones. Free it with free().
+// NULL: no memory, or `value` is NULL.
 char *fr_json_compact(const json_t *value);
 
 // Whether that text has at most so many bytes. A longer one is not written to its end. False for NULL.

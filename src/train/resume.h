@@ -3,8 +3,8 @@
 #define FR_TRAIN_RESUME_H
 #include "train/train.h"
 
-// Keeps the best parameters, then writes the checkpoint, on process 0. Where both fail it is the
-// first that is told.
+// Keeps the best parameters, then writes the checkpoint, on process 0. If both fail the first error
+// is reported.
 fr_status fr_train_save(fr_train *t, fr_error *err);
 // What stands in the checkpoint, for all processes. FR_EIO, FR_EDATA.
 fr_status fr_train_resume(fr_train *t, fr_error *err);

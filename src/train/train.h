@@ -1,17 +1,17 @@
-// train.h — the training loop: batches to steps, judgements on the way, checkpoints, the best
+// train.h — the training loop: steps from batches, judgements in between, checkpoints, the best
 // parameters.
 //
 // A step takes a fixed number of batches, divided among the processes of `comm`; their gradients
 // are summed, divided by their weight, cut to norm 1 and given to AdamW. Now and then the held-out
 // samples are judged; the parameters of the least held-out loss are kept, and a training that does
-// not improve on them over `patience` judgements ends early, but not while something is still to
-// change: what is learned (fr_learner.settled), the folder, or whether a mean is taken. Over the
-// last part of the way, where that is asked for, the parameters after every step are averaged, and
-// it is their mean that is judged and kept [stochastic weight averaging, Izmailov et al. 2018].
-// With a number of steps every decision depends on steps alone, so an interrupted training that was
-// resumed ends with the same bits as one that was not; with a time, on the clock of process 0. What
-// an interrupt leaves half done (a step, a judgement, the fit of first values) is as if it had not
-// been begun, and is done again.
+// not improve on them over `patience` judgements ends early, but not while something will still
+// change: the learned steps (fr_learner.settled), the folder, or averaging. Over the last part of
+// the training, if that is requested, the parameters after every step are averaged, and their mean
+// is judged and kept [stochastic weight averaging, Izmailov et al. 2018]. With a number of steps
+// every decision depends on steps alone, so an interrupted training that was resumed ends with the
+// same bits as one that was not; with a time, on the clock of process 0. Work that an interrupt
+// stops in the middle (a step, a judgement, the fit of first values) counts as not begun, and is
+// done again.
 #ifndef FR_TRAIN_TRAIN_H
 #define FR_TRAIN_TRAIN_H
 #include "train/comm.h"
@@ -88,7 +88,7 @@ struct fr_train { // read-only for others
     fr_train_phase phase;
     fr_train_point *curve;
     size_t n_points, curve_room;
-    fr_batches part[FR_DATASET_FOLDERS]; // what is learned from: all, or a folder each
+    fr_batches part[FR_DATASET_FOLDERS]; // the samples to learn from: all, or a folder each
     int n_parts;
     fr_batches held;
     fr_batch *batch;
@@ -99,7 +99,7 @@ struct fr_train { // read-only for others
     uint64_t kept_step;                     // best_step at the last keep, plus 1
     char was_length[64]; // of the run that wrote the checkpoint, as its identity has it; or ""
     fr_watch watch;      // the learner's, while it runs
-    bool interrupted;    // `watch` has said so, to process 0
+    bool interrupted;    // `watch` has ended the work in process 0
 };
 
 // FR_ENOMEM; FR_EDATA: a folder with a share has nothing to learn from; with resume FR_EIO,
@@ -112,7 +112,7 @@ void fr_train_close(fr_train *t); // {0} is fine
 // checkpoint was tried, in this order: where one does not fit the disk any more the other may.
 fr_status fr_train_run(fr_train *t, fr_error *err);
 double fr_train_done(const fr_train *t); // share of the way, 0..1
-// What it takes besides the learner: the best parameters, and their mean where that is wanted.
+// Its memory besides the learner: the best parameters, and their mean if it is wanted.
 size_t fr_train_bytes(const fr_learner *l, double average);
 size_t fr_train_checkpoint_bytes(const fr_train *t);
 

@@ -1,4 +1,4 @@
-// accuracy.h — how often the guess of each rank at each depth is what the target says.
+// accuracy.h — how often the guess of each rank at each depth is the target's token.
 //
 // A[k][r] = P(the guess of rank r for the k-th token after the root is right), counted along text
 // that the target wrote, for each depth apart from the others.  [Medusa, "Optimized Tree

@@ -1,4 +1,4 @@
-// sequoia.h — the best shape where a guess's rank alone says how good it is.
+// sequoia.h — the best shape if the quality of a guess depends on its rank alone.
 //
 // p[b] is the probability that the child of rank b is the right one, given that its parent was,
 // the same at every depth (positional acceptance). T(n, l, b) is the greatest expected number of

@@ -1,4 +1,4 @@
-// shape.h — trees of ranks: which guesses run in a pass, before it is known what they are.
+// shape.h — trees of ranks: which guesses run in a pass, before their tokens are known.
 //
 // Node 0 is the root, the token that is already sure. Every other node stands for "the guess of
 // this rank at this depth" (rank 0 the likeliest) and becomes a token when a drafter has guessed. A

@@ -95,9 +95,9 @@ static double mean(const double *v, int n) {
     return sum / n;
 }
 
-// The mean of the fastest half. A pass that another program held up says nothing of the next one,
-// and where decoding is held up too the budget's drift follows it. A cost that is too high would
-// never be corrected, as rows that seem too expensive are not tried.
+// The mean of the fastest half. A pass that another program delayed does not predict the next one.
+// If decoding is delayed too, the budget's drift follows it. A cost that is too high would never be
+// corrected, as rows that seem too expensive are not tried.
 static double typical(double *v, int n) {
     qsort(v, (size_t)n, sizeof *v, by_value);
     return mean(v, (n + 1) / 2);

@@ -1,11 +1,12 @@
-// profile.h — what was measured of one model on one machine, and the file that keeps it.
+// profile.h — the measurements of one model on one machine, and their file.
 //
 // A profile holds the cost of passes and, for each drafter that was tuned, the speed predicted from
 // this cost and from the acceptance seen on tuning's prompts. It is good for one model file,
 // processor, instruction set and number of threads, and for this version of the format. Any other
-// profile is refused with the difference named, and what it holds is measured anew. So is one that
-// is damaged in any byte or names a drafter that this program does not have. The file is a GGUF of
-// metadata alone with a checksum (`forerun inspect` shows it), written whole or not at all.
+// profile is refused, the difference is named, and its values are measured anew. The same applies
+// to a profile that is damaged in any byte, or names a drafter that this program does not have. The
+// file is a GGUF with only metadata and a checksum (`forerun inspect` shows it), written whole or
+// not at all.
 #ifndef FR_TUNE_PROFILE_H
 #define FR_TUNE_PROFILE_H
 #include "forerun.h"
@@ -54,7 +55,7 @@ fr_status fr_profile_read(fr_profile *p, const fr_profile_key *key, const char *
 // The same from an open file; after an error *p may hold a part.
 fr_status fr_profile_take(fr_profile *p, const fr_profile_key *key, const fr_gguf *g,
                           fr_error *err);
-// Whether a file says that it is a profile.
+// Whether the file's metadata has the mark of a profile.
 bool fr_profile_is(const fr_gguf *g);
 // The profile of whatever model and machine. FR_EDATA, FR_EUNSUP: broken, of another version; *p
 // may then hold a part.

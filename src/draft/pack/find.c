@@ -92,8 +92,8 @@ static void tell_by_program(fr_pack_folder_fn *told, void *user) {
     tell(told, user, folder, "../share/forerun/packs");
 }
 
-// The folder of `make install`, for other programs that use the library. An installed forerun
-// searches it already, beside its own folder.
+// The folder of `make install`, for other programs that use the library. For an installed forerun
+// it was reported before, as the folder beside the program's.
 static void tell_installed(fr_pack_folder_fn *told, void *user) {
     char folder[FR_PACK_PATH], by_program[2 * FR_PACK_PATH];
     if (folder_of_program(folder)) {

@@ -1,7 +1,7 @@
 // token_bias.h — a score for every pair of tokens that follow each other, at a low rank.
 //
-// Beside what a state says, token v after token u scores b_v · (nrm(W_1 e_u) * sigmoid(W_g G)):
-// the token that is known last enters after the states, which are made without it.
+// In addition to the logits of a state, token v after token u scores b_v · (nrm(W_1 e_u) *
+// sigmoid(W_g G)): the token that is known last enters after the states, which are made without it.
 // Without W_g the gate is 1: a bigram table of rank r.
 #ifndef FR_TRAIN_BLOCK_TOKEN_BIAS_H
 #define FR_TRAIN_BLOCK_TOKEN_BIAS_H

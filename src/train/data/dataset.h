@@ -1,10 +1,10 @@
 // dataset.h — the samples of some folders of shards, and which of them are kept for judging.
 //
-// The order of samples is that of a hash of their keys, which has nothing to do with how they were
-// made. The first of them, 2 % and at least 4 and at most 64 where nobody says how many, are *held
-// out*: never trained on, and the same for every run on the same data, however many rows it is
-// limited to. Texts that ask the same are never on both sides. A text that stands in two folders
-// counts once, if the template wrote it the same way.
+// The order of samples is that of a hash of their keys, which is independent of how they were made.
+// The first of them are *held out*: by default 2 %, at least 4 and at most 64. They are never
+// trained on, and are the same for every run on the same data, with any limit of rows. Texts with
+// the same question are never on both sides. A text in two folders counts once, if the template
+// wrote it the same way.
 #ifndef FR_TRAIN_DATA_DATASET_H
 #define FR_TRAIN_DATA_DATASET_H
 #include "train/data/shard.h"
@@ -25,8 +25,8 @@ typedef struct fr_dataset {
     fr_dataset_place *place; // [n_held + n_train], held out first
     int n_held, n_train;
     int max_rows;
-    uint64_t rows, answers, held_rows; // rows and answers: of what is trained on
-    uint64_t hash; // of keys, lengths and the cut: names what is trained on and judged with
+    uint64_t rows, answers, held_rows; // rows and answers: without the held-out ones
+    uint64_t hash; // of keys, lengths and the cut: identifies the data of training and judging
 } fr_dataset;
 
 typedef struct fr_dataset_limits {
@@ -37,7 +37,7 @@ typedef struct fr_dataset_limits {
 
 // Opens `n` folders. FR_EDATA: folders of different targets or forms, too few samples, and what
 // fr_shards_open says; FR_EARG: too many folders; FR_EIO, FR_ENOMEM. progress may be NULL;
-// FR_EINTR: it ended it.
+// FR_EINTR: it ended the work.
 fr_status fr_dataset_open(fr_dataset *d, const char *const *folders, int n, const char *target,
                           const fr_dataset_limits *limits, fr_progress_fn *progress, void *user,
                           fr_error *err);

@@ -9,8 +9,8 @@
 // Adds the files of "PATH,PATH,..." that the folder does not name yet. FR_EIO, FR_ENOMEM.
 fr_status fr_sources_add(const char *dir, const char *kind, const char *paths, fr_error *err);
 
-// Refuses a folder that was made from anything else than these files, or with answers of another
-// kind. FR_EDATA: names what it was made from; FR_EIO, FR_ENOMEM.
+// Refuses a folder that was made from other files than these, or with answers of another kind.
+// FR_EDATA: names its sources; FR_EIO, FR_ENOMEM.
 fr_status fr_sources_check(const char *dir, const char *kind, const char *paths, fr_error *err);
 
 typedef struct fr_sources {

@@ -36,7 +36,7 @@ typedef struct fr_text_batch_user {
     // ids[n_prompt] on. To continue with the same member, fill *more and return true.
     bool (*done)(void *user, int member, const fr_sample *sample, int n_prompt,
                  fr_batch_text *more);
-    bool (*keep_going)(void *user); // asked before every pass
+    bool (*keep_going)(void *user); // // polled before every pass
 } fr_text_batch_user;
 
 typedef struct fr_text_batch_stats {
@@ -51,15 +51,15 @@ typedef struct fr_text_batch_size {
     int n_ctx;          // tokens of a text at most
     fr_kv_type kv_type; // how their keys and values are kept
 } fr_text_batch_size;
-// `tokenizer` says which tokens end an answer. FR_ENOMEM; FR_EUNSUP: heads that kv_type cannot
-// keep.
+// `tokenizer` determines the tokens that end an answer. FR_ENOMEM; FR_EUNSUP: heads that kv_type
+// does not support.
 fr_status fr_text_batch_open(fr_text_batch **out, const fr_model *m, const fr_tokenizer *tokenizer,
                              const fr_shard_format *keep, const fr_text_batch_size *size,
                              fr_error *err);
 void fr_text_batch_close(fr_text_batch *l); // NULL is fine
 size_t fr_text_batch_bytes(const fr_model *m, const fr_shard_format *keep,
                            const fr_text_batch_size *size);
-// Runs until no member has a text. FR_EINTR when keep_going says no; FR_EDATA where the model's
+// Runs until no member has a text. FR_EINTR: keep_going returned false; FR_EDATA: the model's
 // logits or final states are not finite, which ends all texts.
 fr_status fr_text_batch_run(fr_text_batch *l, const fr_text_batch_user *user, fr_error *err);
 // Between passes: every member's KV is sound and without scratch, and of its text no more is read,

@@ -2,7 +2,7 @@
 //
 // Every epoch is a permutation of its own, a function of (seed, epoch); a batch takes the next
 // samples of it as long as they fit, FR_BATCH_SAMPLES at most, and ends with the epoch. So (epoch,
-// at) says all about where a training stands in its data.
+// at) is the whole position of a training in its data.
 #ifndef FR_TRAIN_LEARNER_BATCHES_H
 #define FR_TRAIN_LEARNER_BATCHES_H
 #include "train/data/dataset.h"

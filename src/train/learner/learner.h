@@ -1,10 +1,11 @@
-// learner.h — what the training loop asks of a method: gradients on batches, counts, a pack.
+// learner.h — the interface of a method for the training loop: gradients on batches, counts, a
+// pack.
 //
 // The loop (train.h) owns data, optimizer, schedule and checkpoints; a *learner* owns a method's
 // parameters and mathematics, one file a method. Most read the frozen target only for embeddings
 // and head rows: everything else about the target is in the samples. Those whose rows are attached
 // to the target (attached_learner.h) also run its passes. Opening may fail; learn and judge cannot,
-// but once `watch` says that nobody wants the work any more they may leave it half done.
+// but they may stop in the middle when `watch` ends the work.
 #ifndef FR_TRAIN_LEARNER_LEARNER_H
 #define FR_TRAIN_LEARNER_LEARNER_H
 #include "base/watch.h"
@@ -69,7 +70,7 @@ struct fr_learner { // embedded first in a method's own struct
     double settled;              // ... after which the objective no longer changes (early stopping)
     int depth;                   // tokens that it learns to draft
     bool halves;                 // matrices of its pack are F16 where others are Q8_0
-    double rate;                 // highest learning rate where nobody says another
+    double rate;                 // default of the highest learning rate
     uint64_t fit_rows;           // rows that its first values want to be fitted to; 0: none
 };
 
@@ -91,7 +92,7 @@ typedef fr_status fr_learner_open_fn(fr_learner **out, const fr_learner_config *
 
 // ---------------------------------------------------------------- methods
 
-typedef struct fr_learner_start { // what is known before a training opens
+typedef struct fr_learner_start { // the data known before a training opens
     int n_layer;                  // of the target
     const fr_pack *init;          // the pack that it continues from; NULL: none
     bool captures;                // states are captured for it, so their layers can be chosen

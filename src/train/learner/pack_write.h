@@ -3,12 +3,12 @@
 #define FR_TRAIN_LEARNER_PACK_WRITE_H
 #include "train/learner/learner.h"
 
-typedef struct fr_pack_facts { // what a pack says of how it came to be
+typedef struct fr_pack_facts { // a pack's metadata about its training
     const char *target_name;   // as in the target's own file
     const char *target;        // fingerprint
-    const char *const *data;   // names of what it was trained on
+    const char *const *data;   // names of the training data
     int n_data;
-    const char *answers; // "own": the target's, "given": somebody else's
+    const char *answers; // "own": the target's, "given": others
     const char *command;
     uint64_t rows, steps;
     double seconds, loss;   // loss: on what was held out

@@ -1,5 +1,5 @@
-// setting.h — KEY=VALUE words of `--set`: each function says whether a word is the key's, with a
-// value in range, and then takes it.
+// setting.h — KEY=VALUE words of `--set`: each function returns whether a word has its key and a
+// value in range, and then reads the value.
 #ifndef FR_TRAIN_LEARNER_SETTING_H
 #define FR_TRAIN_LEARNER_SETTING_H
 #include <stdbool.h>

@@ -12,7 +12,7 @@ double fr_tally_loss(const fr_tally *t); // mean by weight, nats; 0 of nothing
 // product of the shares followed.
 double fr_tally_tokens_per_pass(const fr_tally *t, int depth);
 // The share of rows whose guess of each rank at depth k was right, given that the best guesses
-// before were. Only the best rank is counted so; what it misses is dealt to the others in the
+// before were. Only the best rank is counted so; its misses are distributed to the others in the
 // proportion that they have among all rows.
 void fr_tally_accuracy(const fr_tally *t, int k, float by_rank[FR_RANKS]);
 

@@ -1,4 +1,4 @@
-// param.h — what is learned: named matrices and vectors in four blocks of floats.
+// param.h — the learned parameters: named matrices and vectors in four blocks of floats.
 //
 // All parameters of a module lie one after the other in `w`; their gradients, and AdamW's two
 // moments, lie at the same places of blocks of their own. So the optimizer, checkpoints and sums

@@ -1,4 +1,4 @@
-// methods.c — the drafters and learners that forerun-lab knows beside forerun's (draft/registry.h,
+// methods.c — the drafters and learners of forerun-lab besides forerun's (draft/registry.h,
 // train/method/learners.h).
 #include "lab/draft/methods.h"
 #include "draft/registry.h"

@@ -1,5 +1,5 @@
-// jacobi.h — Jacobi decoding: a chain of guessed tokens, each pass replaced by what the pass before
-// says of it.  [Song et al. 2021; Santilli et al. 2023, Algorithm 2; Fu et al. 2024, §2]
+// jacobi.h — Jacobi decoding: a chain of guessed tokens, which each pass replaces by its own
+// predictions. [Song et al. 2021; Santilli et al. 2023, Algorithm 2; Fu et al. 2024, §2]
 //
 // Guess k (1..width) is of the token k places after the root. With y the guesses of one pass after
 // the text x and f the likeliest next token, the next ones are y'_k = f(x, y_1 .. y_{k-1}): all at

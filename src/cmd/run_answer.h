@@ -1,4 +1,4 @@
-// run_answer.h — what `run` says of an answer, however it was asked for.
+// run_answer.h — what `run` prints about an answer of any request.
 #ifndef FR_CMD_RUN_ANSWER_H
 #define FR_CMD_RUN_ANSWER_H
 #include "cmd/lib/generate.h"

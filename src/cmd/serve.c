@@ -1,4 +1,4 @@
-// serve.c — answers requests over HTTP until a signal ends it; then lets what is at work finish.
+// serve.c — answers requests over HTTP until a signal ends it; then lets running requests finish.
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/heap.h"
@@ -52,7 +52,7 @@ static fr_status listen_on(fr_serve_job *j, fr_error *err) {
 
 // ---------------------------------------------------------------- serve
 
-// Says READY=1 or STOPPING=1 to a service manager that asked for it: a datagram to the socket that
+// Sends READY=1 or STOPPING=1 to a service manager that requested it: a datagram to the socket that
 // the environment names, whose '@' stands for a NUL (sd_notify's protocol).
 static void notify(const char *state) {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -73,8 +73,8 @@ static void wait_for_the_end(void) {
         usleep(100000);
 }
 
-// Says that it will end and continues answering: a proxy or cluster sees /ready change only when it
-// looks again, and sends requests here until then.
+// Announces the end and continues answering: a proxy or cluster sees the change of /ready only at
+// its next check, and sends requests here until then.
 static void take_leave(fr_serve_job *j) {
     atomic_store(&j->server.ready, false);
     notify("STOPPING=1");
@@ -89,7 +89,7 @@ static void end_in_peace(fr_serve_job *j) {
     take_leave(j);
     fr_preparer_drain(preparer);
     const double until = fr_seconds() + j->args->drain;
-    // What is being prepared still becomes a job.
+    // // Requests that are being prepared still become jobs.
     while (!fr_preparer_idle(preparer, 0.1) && fr_seconds() < until) {
     }
     fr_scheduler_drain(j->server.scheduler);
@@ -97,7 +97,7 @@ static void end_in_peace(fr_serve_job *j) {
     }
     if (fr_seconds() >= until) fr_preparer_stop(preparer);
     fr_http_stop_listening(j->http);
-    // What is left ends as cancelled before its next pass, and its client hears of it.
+    // // Remaining jobs end as cancelled before their next pass, and their clients get that error.
     fr_scheduler_cancel_all(j->server.scheduler);
     while (!fr_scheduler_idle(j->server.scheduler, 0.1)) {
     }

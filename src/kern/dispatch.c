@@ -32,7 +32,8 @@ static bool has(uint32_t found, uint32_t needed) {
     return (found & needed) == needed;
 }
 
-// AMX's tiles are large, so Linux gives them only to processes that ask; asking twice is harmless.
+// AMX's tiles are large, so Linux gives them only to processes that request them; a second request
+// is harmless.
 static bool amx_granted(void) {
 #if defined(SYS_arch_prctl) && defined(FR_HAVE_AMX)
     enum { REQUEST_STATE = 0x1023, TILE_DATA = 18 };
@@ -43,7 +44,7 @@ static bool amx_granted(void) {
 }
 
 static bool has_avx_vnni(void) {
-    uint32_t last, a, b, c, d; // `last`: the highest sub-leaf that says anything
+    uint32_t last, a, b, c, d; // `last`: the highest sub-leaf that exists
     return __get_cpuid_count(7, 0, &last, &b, &c, &d) && last >= 1 &&
            __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, LEAF7_1_EAX_VNNI);
 }

@@ -1,8 +1,8 @@
 // exp4.h — the exp of kern/math.h in four lanes, for code outside the kernels.
 //
-// Products and sums are rounded apart here: where a CPU has no fused addition, as at the least
-// x86-64, asking for it would be a call for every lane. So the bits are not those of fr_exp, and
-// what is computed with them may steer a draft, never the target's own draws.
+// Products and sums are rounded apart here: where a CPU has no fused addition, as on baseline
+// x86-64, it would be a call for every lane. So the bits are not those of fr_exp, and the results
+// may steer a draft, never the target's own draws.
 #ifndef FR_KERN_EXP4_H
 #define FR_KERN_EXP4_H
 #include "base/lanes.h"

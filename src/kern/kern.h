@@ -143,11 +143,12 @@ typedef struct fr_kern {
     // Lowest index of the largest value; NaN counts as smallest.
     int (*argmax)(const float *x, int n);
 
-    // What draws from logits (decode/). Sums are of fixed-point weights (fr_fixed): exact.
-    // most[c] = the largest of x[FR_RUN c ..), FR_RUN values or what is left; NaN left out, -inf
-    // where there is nothing else. Where the largest is 0 its sign is free, as the two zeros are
-    // equal: alone of all results it may differ between instruction sets. No token depends on it,
-    // since the sampler compares maxima and subtracts them from each other.
+    // For draws from logits (decode/). Sums are of fixed-point weights (fr_fixed), so they are
+    // exact. most[c] = the largest of x[FR_RUN c ..), FR_RUN values or the rest; NaN is left out,
+    // and -inf is the result if there is nothing else. If the largest is 0 its sign is free,
+    // because the two zeros are equal: it is the only result that may differ between instruction
+    // sets. No token depends on it, since the sampler compares maxima and subtracts them from each
+    // other.
     void (*run_max)(float *most, const float *x, int n);
     // w[i] = exp((x[i] - best) * rate), 0 where x[i] is below `low` or NaN; gives their sum. best
     // is finite and at least every x[i]; rate is finite and above 0. w may be x.

@@ -52,7 +52,7 @@ FR_INLINE int fr_k_sub(const fr_type type) {
     return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_IQ4_XS ? 32 : 16;
 }
 
-// What is subtracted from the u8 codes of the types without dmin.
+// The number to subtract from the u8 codes of the types without dmin.
 FR_INLINE int fr_k_offset(const fr_type type) {
     return type == FR_TYPE_Q6_K ? 32 : type == FR_TYPE_Q3_K ? 4 : 128; // IQ4_XS: value + 128
 }

@@ -55,7 +55,7 @@ static inline float fr_gelu(float x) {
 }
 
 // Sine and cosine: absolute error below 1e-15 for |x| <= 1e7, growing in proportion up to 1e9;
-// beyond that, and for what is not finite, the angle counts as 0.
+// beyond that, and if it is not finite, the angle counts as 0.
 void fr_sincos(double x, double *sine, double *cosine);
 double fr_log(double x);           // natural logarithm, 2 ulp; -inf at 0, NaN below
 double fr_exp_f64(double x);       // e^x, 2 ulp; inf above 709.78, 0 below -745.13

@@ -98,7 +98,7 @@ static inline void fr_query_plan(fr_query_block *w, const char *p, size_t bytes,
     w->next_step = (int)((bytes + all - 1) / all);
 }
 
-// `then`: what is read after the keys.
+// `then`: the memory that is read after the keys.
 static inline void fr_query_scores(fr_query_block *w, const fr_query_keys *keys, const char *then) {
     const fr_attend *job = w->job;
     fr_query_score_fn *const *largest = keys->score[w->row[1] - 1];

@@ -48,14 +48,14 @@
 #define FR_HIDE_VALUE(integer) __asm__("" : "+r"(integer))
 #endif
 
-// ------------------------------------------------------------------ asking ahead
-// A pass reads its weights while it multiplies them if memory is asked for them evenly. A core
+// ------------------------------------------------------------------ prefetching
+// A pass reads its weights while it multiplies them if the prefetches are spread evenly. A core
 // waits for few lines at a time (Intel's: 16 of L1). While a burst of requests waits for memory,
-// the loads of today's weights from L2 find no room, and between bursts memory has nothing to do.
-// So kernels have points wherever they compute, one for each few operations, and ask for a line at
+// the loads of the current weights from L2 are blocked, and between bursts memory is idle. So
+// kernels have points wherever they compute, one for every few operations, and prefetch a line at
 // some of them.
 typedef struct fr_stream {
-    const uint8_t *at; // what to ask for next
+    const uint8_t *at; // // the next line to prefetch
     size_t step; // bytes from one point to the next: at most a line, or lines would be left out
 } fr_stream;
 
@@ -64,8 +64,8 @@ FR_INLINE fr_stream fr_stream_over(const uint8_t *at, size_t bytes, int points) 
     return (fr_stream){at, (bytes + (size_t)points - 1) / (size_t)points};
 }
 
-// Into L2: in L1 it would push out what is worked with. No test whether a line is asked for twice:
-// that costs more than asking.
+// Into L2: in L1 it would displace data in use. Prefetching a line twice is not avoided: a test
+// would cost more.
 FR_INLINE void fr_ask(fr_stream *stream) {
     __builtin_prefetch(stream->at, 0, 2);
     stream->at += stream->step;
@@ -75,7 +75,7 @@ FR_INLINE int fr_lines(int bytes) {
     return (bytes + 63) / 64;
 }
 
-// Place i of n that share so many points. With constants no place asks in vain.
+// Place i of n that share so many points. With constants no place prefetches in vain.
 FR_INLINE void fr_ask_at(fr_stream *stream, const int points, const int i, const int n) {
     FR_UNROLL
     for (int point = i * points / n; point < (i + 1) * points / n; point++)
@@ -83,9 +83,9 @@ FR_INLINE void fr_ask_at(fr_stream *stream, const int points, const int i, const
 }
 
 // Two lines farther on, once in a while: the hardware takes them for a stream that continues, and
-// brings into L2 some of the lines between, for which no room of L1 is needed. Both lines are asked
-// for again when their turn comes. 20 to 28 lines and one, two or three of them were equally good;
-// 16, 32 and 40 less so.
+// brings into L2 some of the lines between, which takes no space of L1. Both lines are prefetched
+// again when their turn comes. 20 to 28 lines and one, two or three of them were equally good; 16,
+// 32 and 40 less so.
 FR_INLINE void fr_scout(const fr_stream *stream) {
     enum { LINES = 24 };
     __builtin_prefetch(stream->at + 64 * LINES, 0, 2);

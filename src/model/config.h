@@ -1,4 +1,4 @@
-// config.h — what a model file says about the model's shape, checked.
+// config.h — the model's shape from the model file, checked.
 //
 // Everything below the loader trusts these numbers: they are positive, bounded, and agree with each
 // other.

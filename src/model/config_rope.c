@@ -65,7 +65,7 @@ static void read_type(fr_config_reader *r, fr_config *c) {
 
 // Refuses settings that other programs run in different ways.
 static void refuse_doubtful(fr_config_reader *r, const fr_config *c) {
-    float extrapolation = -1; // llama.cpp saves -1 where a file said nothing
+    float extrapolation = -1; // llama.cpp saves -1 if a file had no value
     fr_config_float(r,
                     (fr_config_name){"rope.scaling.yarn_ext_factor",
                                      "rope.scaling.extrapolation_factor", false},

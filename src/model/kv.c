@@ -48,8 +48,8 @@ size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type) {
     return heads * (plane_bytes(c, n_ctx, types[type].k) + plane_bytes(c, n_ctx, types[type].v));
 }
 
-// Has the system give the memory of every head's first slots now: in the first pass all who share
-// it would wait.
+// Lets the system allocate the memory of every head's first slots now, because in the first pass
+// all threads would wait for it.
 static void touch(fr_kv *kv) {
     const size_t heads = (size_t)kv->n_layer * (size_t)kv->n_kv;
     for (size_t i = 0; i < heads; i++) {

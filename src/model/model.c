@@ -272,7 +272,7 @@ static fr_status bind_second(fr_binder *b, const fr_repack_report *report) {
     return fr_repack_run(m->gguf, m->pool, b->matrices, b->n_matrices, &from, b->err);
 }
 
-// The first run, which finds all that is wrong with a file. What is left can fail for memory alone.
+// The first run, which finds all errors of a file. After it only memory can fail.
 static fr_status open_first(fr_binder *b, const fr_gguf *g) {
     fr_status st = fr_config_read(&b->m->config, g, b->err);
     if (!st) st = check_embedding(b->m, b->err);

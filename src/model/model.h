@@ -49,8 +49,8 @@ fr_status fr_model_check(fr_config *c, const fr_gguf *g, fr_error *err);
 
 // FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found, or the
 // tensors claim more bytes than the file has. FR_EUNSUP: a tensor that the pass would leave out.
-// Both also with the errors of fr_config_read. FR_ENOMEM. FR_EINTR: progress (may be NULL) asked to
-// stop. After an error *m is {0}.
+// Both also with the errors of fr_config_read. FR_ENOMEM. FR_EINTR: progress (may be NULL) ended
+// the work. After an error *m is {0}.
 fr_status fr_model_open(fr_model *m, const fr_gguf *g, const fr_kern *kern, fr_pool *pool,
                         fr_weights weights, fr_progress_fn *progress, void *user, fr_error *err);
 // Layers of the given shape and the norm after them, by the same names, and nothing else of the

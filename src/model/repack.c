@@ -12,7 +12,7 @@ typedef struct repack_job {
     int n;
     const fr_repack_report *report;
     atomic_int next;  // chunks taken, counted through all items
-    atomic_bool stop; // progress asked for it
+    atomic_bool stop; // progress ended the work
     atomic_uint_fast64_t done;
 } repack_job;
 

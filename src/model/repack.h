@@ -19,7 +19,7 @@ typedef struct fr_repack_report { // progress in source bytes
 } fr_repack_report;
 
 // Packs n matrices; source pages are given back chunk by chunk, so that little of the source lies
-// in memory beside its copy. FR_EINTR: progress asked to stop.
+// in memory beside its copy. FR_EINTR: progress ended the work.
 fr_status fr_repack_run(const fr_gguf *g, fr_pool *pool, const fr_repack *items, int n,
                         const fr_repack_report *report, fr_error *err);
 

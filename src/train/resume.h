@@ -11,7 +11,7 @@ fr_status fr_train_resume(fr_train *t, fr_error *err);
 
 // Whether first values are still to be fitted.
 bool fr_train_wants_fit(const fr_train *t);
-// What is learned from now.
+// The current samples to learn from.
 static inline fr_batches *fr_train_batches(fr_train *t) {
     return &t->part[t->state.part];
 }

@@ -45,7 +45,7 @@ static bool ask(void *user) {
     return !t->interrupted;
 }
 
-// Process 0's answer, for everybody: all leave at the same place.
+// Process 0's answer for all processes, so that all leave at the same place.
 static bool all_go_on(fr_train *t) {
     int32_t stops = !ask(t);
     fr_comm_share(t->comm, &stops, sizeof stops);
@@ -232,7 +232,7 @@ static fr_status step(fr_train *t, double done, fr_error *err) {
 }
 
 // ---------------------------------------------------------------- the loop
-typedef struct plan { // process 0's decisions, for everybody
+typedef struct plan { // process 0's decisions for all processes
     double done, seconds;
     int32_t over, judges, interrupted, saves;
 } plan;

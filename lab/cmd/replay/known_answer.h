@@ -1,11 +1,11 @@
-// known_answer.h — a text whose answer is known: its passes without the rows that are wrong.
+// known_answer.h — a text whose answer is known: its passes have no wrong rows.
 //
-// The drafter proposes, attaches rows and is shown the whole tree, but a pass has only the rows
-// that the answer does not contradict: the root, the nodes that will be accepted, what is attached
-// to these, and whatever lies after the answer's end. A row's result does not depend on its
-// company, so every row that is there is what it would be among all of them. Verification draws as
-// always and finds the path of the whole tree. Only the seconds differ, so the trees' sizes must
-// not depend on them: a decoder that does not adapt, and the exact rule.
+// The drafter proposes, attaches rows and sees the whole tree, but a pass has only the rows that
+// the answer does not contradict: the root, the nodes that will be accepted, the rows attached to
+// these, and all rows after the answer's end. A row's result does not depend on its company, so
+// every row that is there is what it would be among all of them. Verification draws as always and
+// finds the path of the whole tree. Only the seconds differ, so the trees' sizes must not depend on
+// them: a decoder that does not adapt, and the exact rule.
 //
 // Where the text was read before (known_text.h) no pass is run at all for a step whose rows are
 // tokens of it: states, keys and values are those of then, and the path is what the answer says.

@@ -10,7 +10,7 @@ typedef struct lab_lines { // {0}: closed
     fr_lock lock;
 } lab_lines;
 
-// Told of every line, the first being number 1. FR_EDATA: it is none of this file's kind.
+// Called for every line; the first is number 1. FR_EDATA: the line is not of this file's kind.
 typedef fr_status lab_line_fn(void *user, int number, const json_t *line, fr_error *err);
 
 // path NULL: nothing is read or written. Half a line at the end, which a process that was killed

@@ -1,5 +1,5 @@
 // play.c — speakers take conversations from the list, begin their turns and share the steps of a
-// group; a speaker whose turn is over tells of it and continues with the next turn or conversation.
+// group; a speaker whose turn is over reports it and continues with the next turn or conversation.
 #include "lab/cmd/replay/play.h"
 #include "base/alloc.h"
 #include "cmd/lib/generate.h"
@@ -227,7 +227,7 @@ static fr_status play_all(play *p, const int *todo, int n, fr_error *err) {
 }
 
 static fr_status open_group(play *p, fr_error *err) {
-    // Prompts are read as fast as may be: nobody waits for the texts that are written meanwhile.
+    // Prompts are read as fast as possible, because no user waits for the other texts.
     const fr_group_options options = {
         .size = sizeof options, .n_ctx = p->n_ctx, .prompt_share = 1000};
     return fr_group_open(&p->group, p->r->engine, &options, err);

@@ -13,7 +13,7 @@ typedef struct lab_played { // a turn that is over
     lab_copied copied; // where the answer was known
 } lab_played;
 
-// Told of every turn that is over. An error ends all.
+// Called for every turn that is over. An error ends all.
 typedef fr_status lab_turn_fn(void *user, const lab_played *turn, fr_error *err);
 
 // The n conversations of todo[], `width` at a time. known: their answers are there, and passes

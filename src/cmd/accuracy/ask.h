@@ -1,10 +1,10 @@
-// ask.h — a drafter asked at every place of answers that are known.
+// ask.h — the guesses of a drafter at every place of known answers.
 //
-// The answers are plain decoding's, greedy. Each is gone through once more, a token a step, with
-// the drafter asked at every step and nothing of it used. A place counts where the root is a token
-// of the answer, so the drafter has read all before it. [Hidden Transfer §4.4, "Draft tokens
-// prediction accuracy": 50 places of the output part of each of 100 texts, against the tokens that
-// the model itself gives greedily. Theirs are drawn at random; these are all there are.]
+// The answers are plain decoding's, greedy. Each is replayed, a token a step. The drafter proposes
+// at every step, and its proposals are not used. A place counts where the root is a token of the
+// answer, so the drafter has read all before it. [Hidden Transfer §4.4, "Draft tokens prediction
+// accuracy": 50 places of the output part of each of 100 texts, against the tokens that the model
+// itself gives greedily. Theirs are drawn at random; these are all there are.]
 #ifndef FR_CMD_ACCURACY_ASK_H
 #define FR_CMD_ACCURACY_ASK_H
 #include "cmd/accuracy/ranks.h"
@@ -14,7 +14,7 @@
 // methods with one distribution a distance, whatever stands before (Medusa, PPD, Hidden Transfer),
 // both are the same.
 typedef enum fr_given {
-    FR_GIVEN_GUESSES, // the drafter's own best guesses: what it knows at that place
+    FR_GIVEN_GUESSES, // the drafter's own best guesses, as when it drafts
     FR_GIVEN_ANSWER,  // the true tokens: how right a node of a tree is after a right path
 } fr_given;
 
@@ -38,8 +38,8 @@ typedef struct fr_asked { // a drafter
     bool differs; // a token was not plain decoding's
 } fr_asked;
 
-// Asks the drafter of `spec` everywhere. FR_EDATA: what was generated was not what plain decoding
-// gave. FR_ENOMEM, FR_EINTR and what opening a session says.
+// Collects the guesses of the drafter `spec` at all places. FR_EDATA: the generated text was not
+// plain decoding's. FR_ENOMEM, FR_EINTR and the errors of opening a session.
 fr_status fr_ask(fr_asked *a, const char *spec, fr_answers *prompts, const fr_known *known,
                  fr_given given, fr_error *err);
 void fr_asked_close(fr_asked *a); // a zeroed one is fine

@@ -150,7 +150,7 @@ static fr_status open_cells(fr_curve *c, bool phases, fr_error *err) {
     return FR_OK;
 }
 
-// Memory that can be had without swapping; 0 where the system does not tell.
+// Memory that is available without swapping; 0 if the system does not report it.
 static double available_bytes(void) {
     uint64_t kib = 0;
     fr_system_entry("", "/proc/meminfo", "MemAvailable", &kib);

@@ -29,7 +29,7 @@ static inline fr_summary *fr_curve_at(const fr_curve *c, int context, int row) {
 
 json_t *fr_curve_json(const fr_curve *c); // NULL: no memory
 void fr_curve_print(const fr_curve *c);   // tables and bars, on stdout
-// Says on stderr, in one line, that the machine was shared; nothing where it was not.
+// Prints one line to stderr if the machine was shared.
 void fr_curve_warn(const fr_curve *c);
 // The picture, into a file. FR_ENOMEM, FR_EIO.
 fr_status fr_curve_plot(const fr_curve *c, const char *path, fr_error *err);

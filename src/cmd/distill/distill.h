@@ -1,10 +1,10 @@
-// distill.h — conversations through a target, many at once: its own answers, and what is captured
-// of them.
+// distill.h — runs conversations through a target, many at once: its own answers, and captured
+// states.
 //
-// Two ways: the target answers the user's turns itself (OWN), or the answers that stand in the
-// files are read (GIVEN). Answers go to a file of JSON lines, states to a folder of shards; either
-// may be left out. Both can be continued: what they hold is not done again. Answers that were
-// written but not captured when a run ended are read again for their states.
+// Two ways: the target answers the user's turns itself (OWN), or the answers in the files are read
+// (GIVEN). Answers go to a file of JSON lines, states to a folder of shards; either may be left
+// out. Both can be continued: finished work in them is not repeated. Answers that were written but
+// not captured when a run ended are read again for their states.
 #ifndef FR_CMD_DISTILL_DISTILL_H
 #define FR_CMD_DISTILL_DISTILL_H
 #include "cmd/lib/generate.h"

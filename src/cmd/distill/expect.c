@@ -47,6 +47,6 @@ fr_status fr_distill_check_room(const fr_distill_plan *plan, const fr_distill_jo
     }
     uint64_t bytes = fr_shard_bytes(f, e.rows, e.answers);
     const uint64_t file = bytes < FR_SHARD_BYTES ? bytes : FR_SHARD_BYTES;
-    if (plan->seconds > 0) bytes = file; // how much that will be nobody knows
+    if (plan->seconds > 0) bytes = file; // that amount is not known before
     return fr_room_check(plan->capture, bytes + plan->besides, file, err);
 }

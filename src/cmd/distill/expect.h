@@ -1,4 +1,4 @@
-// expect.h — how much disk a capture is expected to take, asked before it begins.
+// expect.h — the expected disk use of a capture, computed before it begins.
 #ifndef FR_CMD_DISTILL_EXPECT_H
 #define FR_CMD_DISTILL_EXPECT_H
 #include "cmd/distill/jobs.h"

@@ -2,7 +2,7 @@
 #include "cmd/doctor/doctor.h"
 #include <stdlib.h>
 
-// Whether the model's file is there; one that is broken is told with the rest.
+// Whether the model's file is there; a broken one is reported with the rest.
 static fr_status check_model(const fr_cmd_args *args, fr_error *err) {
     fr_gguf *g;
     fr_status st = fr_cmd_model(args, err);

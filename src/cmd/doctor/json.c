@@ -1,4 +1,4 @@
-// json.c — the same as a document. What is not known is null.
+// json.c — the same as a document. Unknown values are null.
 #include "cmd/doctor/doctor.h"
 #include "cmd/lib/profile_report.h"
 #include "cmd/lib/text.h"

@@ -1,4 +1,4 @@
-// pack.h — what `inspect` says of a pack.
+// pack.h — what `inspect` prints for a pack.
 #ifndef FR_CMD_INSPECT_PACK_H
 #define FR_CMD_INSPECT_PACK_H
 #include "cmd/lib/cmd.h"

@@ -1,5 +1,4 @@
-// profile.h — what `inspect` says of a profile, the file in which `tune` keeps what it
-// found.
+// profile.h — what `inspect` prints for a profile, the file with the results of `tune`.
 #ifndef FR_CMD_INSPECT_PROFILE_H
 #define FR_CMD_INSPECT_PROFILE_H
 #include "cmd/lib/cmd.h"

@@ -1,4 +1,4 @@
-// store.h — what `inspect` says of a datastore.
+// store.h — what `inspect` prints for a datastore.
 #ifndef FR_CMD_INSPECT_STORE_H
 #define FR_CMD_INSPECT_STORE_H
 #include "cmd/lib/cmd.h"

@@ -26,7 +26,7 @@ fr_status fr_answers_open(fr_answers *a, const fr_cmd_args *args, fr_engine *eng
                           const fr_prompts *prompts, fr_error *err);
 void fr_answers_close(fr_answers *a);
 
-// Told of every answer: its prompt's ids, the result, and the session it came of.
+// Called for every answer with its prompt's ids, the result, and its session.
 typedef void fr_answer_fn(void *user, const fr_ids *prompt, const fr_result *r);
 // Opens a session for `spec`, shows it to `opened` (or NULL), answers all prompts. FR_EINTR.
 fr_status fr_answers_run(fr_answers *a, const char *spec, void (*opened)(void *user, fr_session *s),

@@ -1,7 +1,6 @@
-// first_run.h — what is said of the measuring that a model's first run on a machine begins with.
+// first_run.h — messages about the measurement at a model's first run on a machine.
 //
-// What says something writes to stderr. Callers ask for it where neither --quiet nor --json was
-// given.
+// Messages go to stderr. Callers print them unless --quiet or --json was given.
 #ifndef FR_CMD_LIB_FIRST_RUN_H
 #define FR_CMD_LIB_FIRST_RUN_H
 #include "engine/engine.h"

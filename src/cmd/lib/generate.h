@@ -29,7 +29,7 @@ fr_status fr_cmd_session_open(fr_session **out, fr_engine *engine, const fr_cmd_
 // A stream callback that prints to stdout at once, also after Ctrl-C, and is false then or after a
 // write error. user: fr_printer.
 typedef struct fr_printer {
-    bool colored; // drafted tokens in the colour of who drafted them
+    bool colored; // drafted tokens in the colour of their drafter
     bool silent;
 } fr_printer;
 bool fr_cmd_print_piece(void *user, const fr_piece *piece);

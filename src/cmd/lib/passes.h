@@ -18,7 +18,7 @@ fr_status fr_passes_open(fr_passes *p, fr_engine *engine, int n_ctx, int max_row
                          const char *kv_type, fr_error *err);
 void fr_passes_close(fr_passes *p);
 
-// Told of the logits after ids[pos], pos ascending; they may be changed. False stops.
+// Called with the logits after ids[pos], pos ascending; it may change them. False stops.
 typedef bool fr_logits_fn(void *user, int pos, float *logits);
 // Evaluates ids[0..n) from an empty context, with logits from position `from` on. FR_EARG: an id
 // outside the vocabulary; FR_EDATA: logits that are not finite; FR_EINTR.

@@ -1,4 +1,4 @@
-// timings.h — the times that were taken of passes, and what they say.
+// timings.h — the measured times of passes, and statistics of them.
 //
 // A *cell* is one point of the curve: passes of so many rows after so much context. Each pass is
 // kept with the rates that were probed just before and just after it, because on a shared machine

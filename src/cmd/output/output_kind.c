@@ -140,7 +140,7 @@ fr_status fr_output_check(const char *path, fr_output_kind kind, const fr_file_i
     struct stat s;
     const bool folder = kind == FR_OUTPUT_SHARDS;
     if (stat(path, &s) || (S_ISREG(s.st_mode) && !s.st_size && !folder)) return FR_OK;
-    if (!S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) return FR_OK; // whoever opens it says so
+    if (!S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)) return FR_OK; // opening it reports that
     if (folder != S_ISDIR(s.st_mode))
         return fr_fail(err, FR_EDATA, "%s: expected a %s, found a %s", path,
                        folder ? "folder" : "file", folder ? "file" : "folder");

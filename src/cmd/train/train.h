@@ -32,7 +32,7 @@ typedef struct fr_training {
     fr_draft_vocab vocab;
     fr_gemm *gemm;
     fr_pack init;        // that of --init, while it opens
-    fr_learner *learner; // NULL: what is made is not learned
+    fr_learner *learner; // NULL: the drafter has no learned parameters
     bool begun;          // with the parameters of another pack
     float rope_base;     // ... of its block; 0: it has none
     bool resumed;        // from a checkpoint
@@ -40,7 +40,7 @@ typedef struct fr_training {
     fr_train train;
     char identity[16384], command[8192], checkpoint[4096];
     int batch_rows;
-    fr_strings settings; // --set, and what is best where it says nothing
+    fr_strings settings; // --set, and the best values for settings that it lacks
     char defaults[FR_LEARNER_DEFAULTS][FR_LEARNER_DEFAULT]; // ... text of these
     double rate;            // --lr; negative on opening: the learner's own
     bool vocab_asked;       // --vocab was given
@@ -105,7 +105,7 @@ uint64_t fr_training_room(const fr_training *t, const fr_learner *l);
 fr_status fr_training_check_room(const fr_training *t, const fr_learner *l, fr_error *err);
 
 // ---------------------------------------------------------------- report.c
-void fr_training_announce(const fr_training *t); // what it is and what it takes, on stderr
+void fr_training_announce(const fr_training *t); // prints it and its cost, on stderr
 void fr_training_tell(fr_training *t);           // progress, and new points of the curve
 void fr_training_tell_phase(fr_training *t);     // how far the loop's phase has come
 void fr_training_open_phase(fr_training *t, const char *unit); // a new one, silent for 2 s

@@ -28,7 +28,7 @@ static fr_status add(fr_buffer *room, const char *prefix, const char *path, fr_e
     return st;
 }
 
-// Told of every file of an ending in the folder of `model` that a SPEC can name.
+// Called for every file with a given ending in the folder of `model` that a SPEC can name.
 typedef fr_status beside_fn(void *user, const char *path, off_t size, fr_error *err);
 
 static fr_status each_beside(const char *model, const char *ending, beside_fn *told, void *user,

@@ -10,7 +10,7 @@ typedef struct fr_tuned { // one drafter over all prompts
     double predicted, predicted_plain; // seconds, of passes
     double passes_took, draft, decode; // seconds, measured
     int64_t tokens, passes, rows;
-    bool failed; // it cannot be used with this model: why[] says so
+    bool failed; // it cannot be used with this model; why[] has the reason
     char why[256];
 } fr_tuned;
 

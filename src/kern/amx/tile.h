@@ -28,15 +28,15 @@ FR_INLINE fr_span fr_next_span(int r, int n) {
     return (fr_span){rows, two ? 2 : 1, two ? rows - FR_AMX_TILE : FR_AMX_TILE};
 }
 
-// Asks for the places of one panel's results, which have left the caches since the last product:
+// Prefetches the places of one panel's results, which have left the caches since the last product:
 // at block b of n_blocks those of its share of the n rows.
 FR_INLINE void fr_ask_for_results(const float *y, int ldy, int n, int b, int n_blocks) {
     for (int r = n * b / n_blocks; r < n * (b + 1) / n_blocks; r++)
         _mm_prefetch((const char *)(y + (size_t)r * (size_t)ldy), _MM_HINT_T0);
 }
 
-// What tiles load and store is invisible to the compiler: before loads of what it wrote, after
-// stores of what it reads.
+// Loads and stores of tiles are invisible to the compiler: use this before loads of memory that it
+// wrote, and after stores to memory that it reads.
 #define FR_TILES_READ()   __asm__ volatile("" ::: "memory")
 #define FR_TILES_STORED() __asm__ volatile("" ::: "memory")
 

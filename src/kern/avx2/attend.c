@@ -46,7 +46,7 @@ FR_INLINE __m256 weight_of(float *p, __m256 max) {
 }
 
 // Scores to weights; returns 1 / denominator. A slot in line is its own position, so a whole block
-// of them adds lane by lane; the others follow one by one. What is hidden adds +0.
+// of them adds lane by lane; the others follow one by one. Hidden slots add +0.
 static float weigh(const fr_query_block *w, const fr_view *view, float *p) {
     const int n = w->end - w->begin, in_line = w->in_line - w->begin;
     const __m256 max = _mm256_set1_ps(largest(p, (n + 15) & ~15));

@@ -30,8 +30,8 @@ static void prepare(const fr_query_block *w) {
     }
 }
 
-// Scores of the rows from r0 on and eight keys; k: their codes, d: their scales, next: what to ask
-// for meanwhile.
+// Scores of the rows from r0 on and eight keys; k: their codes, d: their scales, next: memory to
+// prefetch meanwhile.
 FR_INLINE void score_eight(const fr_query_block *w, int r0, int t, const int8_t *k,
                            const uint16_t *d, const char *next, const int rows) {
     query q[FR_QUERY_TILE];
@@ -87,7 +87,7 @@ static const int8_t *values_at(const fr_query_block *w, int t) {
     return (const int8_t *)fr_query_slot(w->job->v, FR_FORM_Q8_0, w->job->head_dim, t);
 }
 
-// One tile makes floats of what it reads, several share them.
+// A single tile converts the keys that it reads to floats; several tiles share the floats.
 FR_INLINE void value(const int rows, const int pairs, const fr_query_block *w, int row, int t,
                      int n, int d) {
     const int head_dim = w->job->head_dim;

@@ -1,4 +1,4 @@
-// tile.h — what the product kernels for AVX2 share.
+// tile.h — shared by the product kernels for AVX2.
 //
 // A panel's 16 lanes are two ymm ("halves"). A tile is one panel times up to 6 input rows
 // ("columns"): per k-group one vpmaddubsw and one vpaddw for each half and column, so up to 12
@@ -97,9 +97,9 @@ FR_INLINE __m256i bit_pairs(__m256i v, int i) {
     return _mm256_and_si256(i ? _mm256_srli_epi16(v, 2 * i) : v, _mm256_set1_epi8(3));
 }
 
-// ---------------------------------------------------------------- asking ahead
-// k-group g of 8 that lie in so many lines: what unpacks them asks for as many. Tiles of unpacked
-// codes do not: loads are what bounds them, and there are products enough to hide the memory.
+// ---------------------------------------------------------------- prefetching
+// k-group g of 8 that lie in so many lines: the code that unpacks them prefetches as many. Tiles of
+// unpacked codes do not: loads bound them, and they have enough products to hide the memory.
 FR_INLINE void ask_at(fr_stream *stream, int kind, int lines, int g) {
     if (kind != FLAT) fr_ask_at(stream, lines, g, 8);
 }

@@ -24,7 +24,7 @@ FR_INLINE bool has_starts(fr_type t) { // sums that start below zero, see prepar
     return t == FR_TYPE_Q6_K || t == FR_TYPE_Q3_K;
 }
 
-FR_INLINE int offset_of(fr_type t) { // what is to be subtracted from the codes, types with starts
+FR_INLINE int offset_of(fr_type t) { // the number to subtract from the codes, types with starts
     return t == FR_TYPE_Q6_K ? 32 : 4;
 }
 

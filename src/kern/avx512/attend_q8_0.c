@@ -117,7 +117,7 @@ static const uint8_t *values_at(const fr_query_block *w, int t) {
     return (const uint8_t *)fr_query_slot(w->job->v, FR_FORM_Q8_0, w->job->head_dim, t);
 }
 
-// One tile makes floats of what it reads, several share them.
+// A single tile converts the keys that it reads to floats; several tiles share the floats.
 FR_INLINE void value(const int rows, const int parts, const fr_query_block *w, int row, int t,
                      int n, int d) {
     const int head_dim = w->job->head_dim;

@@ -31,9 +31,9 @@ FR_INLINE void fr_add_products(__m512i *sum, __m512i w, __m512i x) {
 #endif
 }
 
-// Stores 16 floats, 64-byte aligned. `late`: nobody reads them soon; then as two halves, since Zen
-// 4 stops products for a store of 64 bytes. (A load of 64 bytes right after two halves waits for
-// both to reach the cache.)
+// Stores 16 floats, 64-byte aligned. `late`: they are not read soon; then as two halves, because
+// Zen 4 stops products for a store of 64 bytes. (A load of 64 bytes right after two halves waits
+// for both to reach the cache.)
 FR_INLINE void fr_store(float *p, __m512 v, const int late) {
     if (late) {
         _mm256_store_ps(p, _mm512_castps512_ps256(v));

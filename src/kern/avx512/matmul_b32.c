@@ -16,7 +16,7 @@ typedef struct b32_job {
     float *y;
     int r0, ldy;
     __mmask16 lanes;  // of the last panel
-    fr_stream stream; // points: b32_lines, of tiles that ask
+    fr_stream stream; // points: b32_lines, of tiles that prefetch
 } b32_job;
 
 enum { GROUPS = 8 }; // of 4 k in a block

@@ -77,7 +77,7 @@ FR_INLINE void matmul(tile_fn *const *tiles, float *y, int ldy, const fr_act *a,
             width = fr_tile_width(r, a->n, FR_TILE);
             tiles[width - 1](panel, a, r, ldy, y + (size_t)r * (size_t)ldy + (size_t)p * FR_PANEL,
                              lanes, &stream);
-            stream.step = 0; // the first tile has asked for everything
+            stream.step = 0; // the first tile has prefetched everything
         }
     }
 }

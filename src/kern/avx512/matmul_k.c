@@ -27,7 +27,7 @@ typedef struct k_rows {
     const int32_t *start; // -offset * sums; the other types
     float *y;             // [panels][FR_CHUNK][16]
     __mmask16 begun;      // 0 at the first superblock: y counts as zero
-    fr_stream stream;     // its points: k_lines, of tiles that ask
+    fr_stream stream;     // its points: k_lines, of tiles that prefetch
 } k_rows;
 
 typedef void k_tile_fn(const k_panel *panel, k_rows *r);

@@ -50,7 +50,7 @@ FR_INLINE __m512i quantize_groups(const int count, int8_t *q, float *d, const fl
         }
     }
     // |x| as bits has the order of the numbers, NaN above all. A group that is not finite, or next
-    // to nothing, is multiplied by 0: what is then no number becomes the code 0 too.
+    // to nothing, is multiplied by 0; a result that is no number becomes the code 0 too.
     const __m512i largest = join_lanes16(true, v);
     const __m512 amax = _mm512_castsi512_ps(largest), c127 = _mm512_set1_ps(127.0f);
     const __mmask16 finite = _mm512_cmp_ps_mask(amax, _mm512_set1_ps(INFINITY), _CMP_LT_OQ);

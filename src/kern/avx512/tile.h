@@ -26,8 +26,8 @@ FR_INLINE int fr_panels_at_once(int n, int left) {
 // n rows as tiles: `wide` of size + 1 rows, the others of `size`.
 typedef struct fr_rows_cut {
     int tiles, size, wide;
-    int asking; // of two panels: tiles, from the first on, that ask for the lines ahead. The first of
-                // three and more alone does: there are products enough then to hide the memory
+    int asking; // of two panels: number of first tiles that prefetch. Of three and more only
+                // the first does: the others have enough products to hide the memory
 } fr_rows_cut;
 
 FR_INLINE fr_rows_cut fr_cut_rows(int n) {
@@ -35,7 +35,7 @@ FR_INLINE fr_rows_cut fr_cut_rows(int n) {
     return (fr_rows_cut){tiles, n / tiles, n % tiles, tiles <= 2 ? tiles : 1};
 }
 
-// Kinds of tiles: of one panel, of two, and of two that do not ask for lines. FR_TILES makes those of a
+// Kinds of tiles: of one panel, of two, and of two that do not prefetch. FR_TILES makes those of a
 // file's own TILE_FN by rows, FR_TILES_OF lists them.
 enum { ONE, TWO, QUIET };
 // clang-format off

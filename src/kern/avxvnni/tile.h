@@ -43,9 +43,9 @@ FR_INLINE __m256i iq4_u8(__m256i nibbles) {
     return _mm256_xor_si256(iq4_values(nibbles), _mm256_set1_epi8((char)0x80));
 }
 
-// A tile unpacks its codes and asks for all lines ahead, or for half of them as one of two tiles, or, after
-// the first of more tiles, for none; or the codes lie in L1, where its columns are too many to unpack for
-// each tile.
+// A tile unpacks its codes and prefetches all lines; one of two tiles prefetches half of them, and
+// tiles after the first of more prefetch none. Or the codes are in L1, if its columns are too many
+// to unpack for each tile.
 enum { ASKING, SHARING, QUIET, UNPACKED, VNNI_KINDS };
 
 // Of the first tile of n columns, and of the tile at column c.
@@ -56,8 +56,8 @@ FR_INLINE int kind_at(int c, int first) {
     return c && first == ASKING ? QUIET : first;
 }
 
-// Points of what is as long as `bytes`: of a tile, of what unpacks codes into L1, and of all for n
-// columns whose first tile is of this kind. No line is left out, and few are asked for twice.
+// Points for `bytes` bytes: of a tile, of the code that unpacks codes into L1, and of all tiles for
+// n columns whose first tile is of this kind. No line is left out, and few are prefetched twice.
 FR_INLINE int points_of(const int kind, const int bytes) {
     if (kind == QUIET) return 0;
     return kind == ASKING ? fr_lines(bytes) : fr_lines(bytes / (kind == SHARING ? 2 : 4));

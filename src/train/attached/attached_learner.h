@@ -1,5 +1,5 @@
-// attached_learner.h — what learners of rows attached to the target share: where their chains hang,
-// and what they are to say.
+// attached_learner.h — shared by learners of rows attached to the target: the places of their
+// chains, and their objective.
 //
 // A *base* is a row q >= 1 of a sample whose next token to draft is an answer's. Row i of a chain
 // under it guesses what row q + i of the sample predicts: against the distribution of that row,
@@ -26,7 +26,7 @@ typedef struct fr_attached_learner fr_attached_learner;
 struct fr_attached_learner { // embedded first in a learner's own struct
     fr_learner learner;
     void (*enter)(fr_attached_learner *a); // sets trunk.in of the chains that hang there
-    void (*leave)(fr_attached_learner *a); // adds what trunk.dx says to the parameters' gradients
+    void (*leave)(fr_attached_learner *a); // adds trunk.dx to the parameters' gradients
     int points;           // most bases of a sample; judging, at most FR_ATTACHED_LEARNER_JUDGED
     int last;             // learning, bases lie among so many last rows of a sample; 0: anywhere
     int guesses, members; // of a base; rows of a guess
@@ -63,7 +63,7 @@ void fr_attached_learner_learn(fr_learner *l, const fr_batch *batch, uint64_t no
                                fr_tally *tally);
 void fr_attached_learner_judge(fr_learner *l, const fr_batch *batch, fr_tally *tally);
 
-// Tokens to draft: `asked`, or the default where it is 0. FR_EARG: more than a tally counts.
+// Tokens to draft: `asked`, or the default if it is 0. FR_EARG: more than a tally counts.
 fr_status fr_attached_learner_depth(int *depth, int asked, fr_error *err);
 
 #endif

@@ -40,7 +40,7 @@ static void load(const fr_trunk_weights *w, const fr_layer *l) {
     dequantise(w->gate, &l->gate), dequantise(w->up, &l->up), dequantise(w->down, &l->down);
 }
 
-// What is kept becomes floats when it is first wanted.
+// Stored values are converted to floats at their first use.
 static const fr_trunk_weights *weights_of(const fr_trunk *t, int layer) {
     fr_trunk_weights *w = &t->weights[t->shape.keeps ? layer - t->shape.entry[0] : 0];
     if (!w->ready) load(w, &t->m->layers[layer]);

@@ -1,17 +1,17 @@
 // trunk.h — rows attached to the frozen target: its upper layers in training, forward and
 // backward.
 //
-// Under rows of samples hang *chains* of attached rows. Row i (from 0) of a chain under row q of
-// its sample stands at position q + ahead[i], enters as the input of layer entry[i], and sees there
-// and in all layers above: rows 0..q of the sample, the rows of its own chain whose bits are set in
+// Rows of samples have *chains* of attached rows. Row i (from 0) of a chain under row q of its
+// sample has position q + ahead[i], enters as the input of layer entry[i], and sees there and in
+// all layers above: rows 0..q of the sample, the rows of its own chain whose bits are set in
 // sees[i], itself among them, and key and value i of a prefix where there is one (keys as attention
-// reads them, of each layer its own: prefix tuning [PPD, appendix B.3]). What it says in the end is
-// the mean of the residuals after the last `exits` layers, under the final norm ([PPD, appendix
-// B.7]; 1: the model's own). Chains, without prefixes and other exits, are computed so in a pass of
-// the engine (FR_ROW_VECTOR and FR_ROW_LINEAR rows, parents chained), but in floats: K and V of the
-// samples' rows are the engine's own (trunk_context.h), the weights the target's, dequantised, and
-// nothing is rounded on the way. Gradients flow along attached rows alone, to the input of each and
-// to the prefix.
+// reads them, of each layer its own: prefix tuning [PPD, appendix B.3]). Its output is the mean of
+// the residuals after the last `exits` layers, under the final norm ([PPD, appendix B.7]; 1: the
+// model's own). Chains, without prefixes and other exits, are computed so in a pass of the engine
+// (FR_ROW_VECTOR and FR_ROW_LINEAR rows, parents chained), but in floats: K and V of the samples'
+// rows are the engine's own (trunk_context.h), the weights the target's, dequantised, and nothing
+// is rounded on the way. Gradients flow along attached rows alone, to the input of each and to the
+// prefix.
 //
 // The rows of one step of all chains lie together: row i of chain c is number i * chains.n + c.
 // As layers of entry never fall with i, the rows that a layer computes are the first ones.
@@ -59,7 +59,7 @@ typedef struct fr_trunk {
     const fr_model *m;               // borrowed
     const fr_trunk_context *context; // borrowed
     fr_gemm *gemm;                   // borrowed
-    const fr_watch *watch;           // borrowed, the caller's; asked between layers, as learner.h
+    const fr_watch *watch;           // borrowed; polled between layers, as in learner.h
     fr_trunk_shape shape;
     fr_attention attention;
 

@@ -6,7 +6,7 @@
 //     residual  g = W_2 (t + h)     [Chimera, arXiv 2402.15758, section 3.2.1, as its code has it]
 //     layers    g = W_2 h           [the same, as its text has it]
 //     wide      g = W_3 t + W_2 h   the residual form with a narrower h
-// The embeddings are frozen, so gradients end at the weights, but where t is somebody else's.
+// The embeddings are frozen, so gradients end at the weights, unless the caller provides t.
 #ifndef FR_TRAIN_BLOCK_NGRAM_ENCODER_H
 #define FR_TRAIN_BLOCK_NGRAM_ENCODER_H
 #include "draft/chimera/chimera_pack.h"

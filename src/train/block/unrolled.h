@@ -15,11 +15,11 @@
 // and steps from the second on read G as before. The gains only bring channels to one size; they
 // are not learned, as W_t could take them in.
 //
-// With `given` the block is not fed its own output: x of a context's row is its true state as it
-// is, x of step k >= 2 is a row of `given` that the caller filled, and there is no step 1 [Chimera,
-// arXiv 2402.15758, section 3.2.2: mature and n-gram states] but where `first` asks for it: that is
+// With `given` the block is not fed its own output: x of a context's row is its true state, and x
+// of step k >= 2 is a row of `given` that the caller filled. There is no step 1 [Chimera, arXiv
+// 2402.15758, section 3.2.2: mature and n-gram states] unless `first` is set, which makes the block
 // a layer of a transformer. With `given_context` x of a context's row is a given row too, that of
-// its own token: zeros for the first of a context, whose token none was given for.
+// its own token, and zeros for the first row of a context, whose token has no given row.
 //
 // Order of calls: fr_unrolled_context, fr_unrolled_step_forward(1..n); then
 // fr_unrolled_step_back(n..1), each after the gradient of its own G was added to dg, and

@@ -24,7 +24,7 @@ typedef struct fr_unrolled_batch {
     fr_loss_got *got;                // [counted]
     fr_loss_got *all[FR_DEPTHS + 1]; // [bases] of each guess
     float *distance;                 // [counted]
-    double extra;                    // of the loss: what is not the guesses' cross entropy
+    double extra;                    // the part of the loss besides the guesses' cross entropy
     size_t bytes;
 } fr_unrolled_batch;
 

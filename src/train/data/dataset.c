@@ -26,7 +26,8 @@ static int count_answers(const fr_sample *s) {
     return n;
 }
 
-// Of the tokens in front of the first answer; where there are none, the text asks what no other does.
+// Of the tokens in front of the first answer; if there are none, no other text has the same
+// question.
 static uint64_t hash_question(const fr_sample *s) {
     fr_hash h;
     int n = 0;
@@ -123,7 +124,7 @@ static void split(fr_dataset *d, int n, int held_out, uint64_t limit_rows) {
     fr_hash h;
     d->n_held = held_out;
     while (held_out < n && d->place[held_out].question == d->place[d->n_held - 1].question)
-        held_out++; // ask what a held-out text asks
+        held_out++; // have the question of a held-out text
     d->n_train = n - held_out;
     memmove(d->place + d->n_held, d->place + held_out, (size_t)d->n_train * sizeof *d->place);
     for (int i = 0; i < d->n_held; i++)

@@ -35,8 +35,8 @@ typedef struct fr_dataset_limits {
     int held_out;  // samples; 0: 2 %
 } fr_dataset_limits;
 
-// Opens `n` folders. FR_EDATA: folders of different targets or forms, too few samples, and what
-// fr_shards_open says; FR_EARG: too many folders; FR_EIO, FR_ENOMEM. progress may be NULL;
+// Opens `n` folders. FR_EDATA: folders of different targets or forms, too few samples, and the
+// errors of fr_shards_open; FR_EARG: too many folders; FR_EIO, FR_ENOMEM. progress may be NULL;
 // FR_EINTR: it ended the work.
 fr_status fr_dataset_open(fr_dataset *d, const char *const *folders, int n, const char *target,
                           const fr_dataset_limits *limits, fr_progress_fn *progress, void *user,

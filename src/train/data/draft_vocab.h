@@ -19,8 +19,8 @@ typedef struct fr_draft_vocab {
 
 // The tokens that a drafter can draft, and their rows of the target's head.
 // n: tokens wanted (fewer where the target has fewer). Ties go to the lower id. Coverage is
-// measured on the samples held out. FR_ENOMEM; FR_EARG: n is less than what is always in. progress
-// may be NULL; FR_EINTR: it ended it.
+// measured on the samples held out. FR_ENOMEM; FR_EARG: n is less than the number of mandatory
+// tokens. progress may be NULL; FR_EINTR: it ended the work.
 fr_status fr_draft_vocab_open(fr_draft_vocab *v, const fr_model *target,
                               const fr_tokenizer *tokenizer, const fr_dataset *data, int n,
                               fr_progress_fn *progress, void *user, fr_error *err);

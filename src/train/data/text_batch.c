@@ -37,7 +37,7 @@ struct fr_text_batch {
     fr_row *rows;                       // [max_rows]
     int *row_member;                    // [max_rows]
     int n_rows;                         // of the current pass
-    bool broken[2 * FR_TEXT_BATCH_MAX]; // of these: no numbers came of it
+    bool broken[2 * FR_TEXT_BATCH_MAX]; // of these: its results are not finite
     uint16_t *tap_scratch;              // [n_taps][n_ctx][d]: a sample's taps without gaps
     fr_text_batch_stats stats;
 };
@@ -235,8 +235,8 @@ static fr_sample sample_of(fr_text_batch *l, const member *at) {
     return s;
 }
 
-// A member at its text's end hands it over, which may give it another turn; a free one takes the
-// next text, if there is one. A text of one token ends where it begins.
+// A member at its text's end delivers it, and may get another turn; a free member takes the next
+// text, if there is one. A text of one token ends where it begins.
 static void refill(fr_text_batch *l, int i, const fr_text_batch_user *user) {
     member *at = &l->members[i];
     fr_batch_text text = {0};
@@ -282,7 +282,7 @@ static void add_rows(fr_text_batch *l, int i, int most) {
     }
 }
 
-// Every member that waits for one token gets its row; what is left goes to those that read.
+// Every member that waits for one token gets its row; the remaining rows go to members that read.
 static void collect_rows(fr_text_batch *l) {
     l->n_rows = 0;
     for (int i = 0; i < l->n_members; i++) {

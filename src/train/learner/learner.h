@@ -43,8 +43,8 @@ typedef struct fr_learner_ops {
     // loop divides by the weight of all batches (and machines) of a step.
     void (*learn)(fr_learner *l, const fr_batch *batch, uint64_t noise, fr_tally *tally);
     void (*judge)(fr_learner *l, const fr_batch *batch, fr_tally *tally); // held-out: counts alone
-    // First values from data, for learners that ask for `fit_rows`: all batches, then the end.
-    // Absent: none. What is left half done here (see above) may leave parameters half set.
+    // First values from data, for learners with `fit_rows`: all batches, then the end. Absent:
+    // none. If it is stopped (see above), parameters may be partly set.
     fr_status (*fit_add)(fr_learner *l, const fr_batch *batch, fr_error *err); // FR_ENOMEM
     void (*fit_end)(fr_learner *l);
     // Adds the method's own metadata and tensors (matrices as `type`, or `halves`).

@@ -21,7 +21,7 @@ fr_status fr_pack_write(const char *path, const fr_learner *l, const fr_pack_fac
                         fr_type type, fr_error *err);
 // For a learner's own write: every parameter under its name.
 void fr_pack_params(fr_gguf_writer *w, const fr_params *p, fr_type type);
-// A matrix of rows that are whole blocks of `type`; the writer tells where there was no memory.
+// A matrix of rows that are whole blocks of `type`; the writer reports lack of memory.
 void fr_pack_matrix(fr_gguf_writer *w, const char *name, int64_t rows, int64_t cols,
                     const float *values, fr_type type);
 // The types that a matrix may have, as a choice of the command line and by place in it.

@@ -1,14 +1,14 @@
 // attention.h — attention of a chain that is unrolled in training, for all bases at once.
 //
-// Step 1 gives every row of a context a key and a value (k0, v0; causal). Step s asks with one
-// query per *base*, a chosen row of its context: the query sees k0 of the context up to its row,
-// and the keys of its own base of steps 2..s. So a step costs what the first one costs, and the
-// rows of the score matrix grow by one number a step: the diagonal of EAGLE-3 (arXiv 2503.01840,
-// section 3.2; "training-time test").
+// Step 1 gives every row of a context a key and a value (k0, v0; causal). Step s has one query per
+// *base*, a chosen row of its context: the query sees k0 of the context up to its row, and the keys
+// of its own base of steps 2..s. So a step costs what the first one costs, and the rows of the
+// score matrix grow by one number a step: the diagonal of EAGLE-3 (arXiv 2503.01840, section 3.2;
+// "training-time test").
 //
-// Heads share keys in groups (GQA). Scores are scaled by 1/sqrt(head_dim). Softmax is over all that
-// is seen. Threads take (context, key head) pairs: sums do not depend on how many threads there
-// are.
+// Heads share keys in groups (GQA). Scores are scaled by 1/sqrt(head_dim). Softmax is over all
+// visible keys. Threads take (context, key head) pairs: sums do not depend on how many threads
+// there are.
 #ifndef FR_TRAIN_MATH_ATTENTION_H
 #define FR_TRAIN_MATH_ATTENTION_H
 #include "train/math/gemm.h"

@@ -61,7 +61,7 @@ static _Thread_local int team; // threads that this one last made a team of
 #endif
 
 // oneDNN takes as many threads as OpenMP would, which is a setting of the calling thread. The team
-// is made here, and what the caller does is not asked of it: its threads hear no signals.
+// is made here, so that its threads block all signals without work of the caller.
 static void use_threads(const fr_gemm *g) {
 #ifdef _OPENMP
     if (team == g->threads && omp_get_max_threads() == team) return;
@@ -114,7 +114,7 @@ static void multiply_f32(const product *p) {
         dnnl_sgemm(p->a_transposed ? 'T' : 'N', p->b_transposed ? 'T' : 'N', p->m, p->n, p->k, 1.0f,
                    p->a, p->lda, p->b, p->ldb, p->add ? 1.0f : 0.0f, p->c, p->ldc);
     fr_signals_restore(&before);
-    assert(st == dnnl_success); // what it checks are sizes and strides
+    assert(st == dnnl_success); // // it checks only sizes and strides
     (void)st;
 }
 

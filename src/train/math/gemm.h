@@ -18,7 +18,7 @@ const char *fr_gemm_name(const fr_gemm *g); // "f32", "bf16"
 int fr_gemm_threads(const fr_gemm *g);
 
 // The three products of a linear layer y = x wᵀ (x [n][k], w [m][k], y [n][m]); `add`: adds to
-// what is there, else overwrites. Strides are ld*, in floats.
+// the output, else overwrites it. Strides are ld*, in floats.
 void fr_gemm_forward(fr_gemm *g, float *y, int ldy, const float *x, int ldx, const float *w, int n,
                      int m, int k, bool add); // y (+)= x wᵀ
 void fr_gemm_input(fr_gemm *g, float *dx, int ldx, const float *dy, int ldy, const float *w, int n,

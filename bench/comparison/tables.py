@@ -76,7 +76,7 @@ class Results:
         return auto["speedup"] >= speed or bool(same) or meet(auto, fastest)
 
     def behind(self):
-        """(temperature, task, the fastest) of sets where `auto` was behind what another drafter reached without options."""
+        """(temperature, task, the fastest) of sets where `auto` was slower than another drafter without options."""
         for temperature in self.temperatures:
             for task in self.tasks:
                 name = self.winner(temperature, task)[1]
@@ -168,7 +168,7 @@ def second_look(results, temperature, task):
 
 def auto_sets(results, temperature):
     """(set, speed-up of `auto`, of the fastest, its name, second look or None) of every set. To look again where `auto` came in
-    behind and to count that in its favour would flatter it, so the two are told and counted apart."""
+    behind and to count that in its favour would flatter it, so the two are reported and counted apart."""
     for task in results.tasks:
         if results.run(temperature, task, "auto"):
             speed, name = results.winner(temperature, task)

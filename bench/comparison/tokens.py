@@ -201,7 +201,7 @@ def measure(args):
 # ---------------------------------------------------------------- tables
 
 def behind_heads(lines):
-    """Tokens and passes behind the heads that repeat the prompt."""
+    """Tokens and passes after the heads that repeat the prompt."""
     return [[tokens - copied, passes - copied_passes] for tokens, passes, copied, copied_passes in lines if passes > copied_passes]
 
 
@@ -274,7 +274,7 @@ def results(args):
 
 
 def tables(args):
-    """A table for each result, and behind it what is ahead of what."""
+    """A table for each result, and after it the ratios of systems."""
     text = [line for result in results(args) for line in (describe(result), "", *table(result), "", *ratio_table(result))]
     if not text:
         raise Failure("%s: no results" % args.out)

@@ -14,7 +14,7 @@ import sys
 from xml.sax.saxutils import escape
 
 FRAME = 0.08  # seconds: what came within them appears together
-TYPED, HELD = 1.0, 9.0  # seconds before the programs start and behind the end of the slower one
+TYPED, HELD = 1.0, 9.0  # seconds before the programs start and after the end of the slower one
 CHAR, LINE, SIZE = 7.22, 15.5, 12
 PAD, GAP, ABOVE, HEAD, FOOT = 14, 14, 36, 98, 34
 STATISTICS = re.compile(r"\r?\n\d+ tokens at [0-9.]+/s, .*$", re.S)

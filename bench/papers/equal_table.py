@@ -65,7 +65,7 @@ def seeds_of(ones):
 
 
 def over_base(result, name):
-    """Tokens a pass over the base's, of the seeds that both have, on the same samples of the prompts: tells apart what intervals cannot."""
+    """Tokens a pass over the base's, of the seeds that both have, on the same samples of the prompts. It separates systems that intervals cannot."""
     base = BASES[result["list"]]
     mine, bases = ({one["seed"]: one for one in result["methods"].get(which, ())} for which in (name, base))
     both = sorted(mine.keys() & bases.keys())
@@ -78,7 +78,7 @@ RIGHT = {"right_everywhere": "right at 1, 2, 3, 4, % (seeds at 1)", "right": "ri
 
 
 def rights_of(result):
-    """What trainings say of right guesses: of all rows, if any training tells it, and of those whose guesses before were all right."""
+    """Shares of right guesses in trainings: of all rows, if any training has them, and of rows whose earlier guesses were all right."""
     return [which for which in RIGHT if any(which in one for ones in result["methods"].values() for one in ones)]
 
 

@@ -159,7 +159,7 @@ def timed(args, part):
 
 
 def call(line):
-    """Its exit code. Where both are told to stop it may end what it has begun."""
+    """Its exit code. If both get the signal it may finish the work that it has begun."""
     with subprocess.Popen(line) as child:
         try:
             return child.wait()

@@ -51,7 +51,7 @@ def train(line):
         try:
             _, status, usage = os.wait4(child.pid, 0)
         except KeyboardInterrupt:
-            child.wait()  # it was told as well, and writes what it has
+            child.wait()  # it got the signal too, and writes its results
             raise
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:

@@ -100,7 +100,7 @@ def same_start(text, expected):
 
 
 def same_text(out, prompt, expected, ended):
-    """Whether the text behind the prompt is the plain one. A mode may go on past it by a pass, or print the end token."""
+    """Whether the text after the prompt is the plain one. A mode may continue past it by a pass, or print the end token."""
     at = out.find(prompt)
     if at < 0:
         raise Failure("a speculative program of llama.cpp did not print its prompt")

@@ -106,7 +106,7 @@ class Peer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def send(self, data):
-        """Reads meanwhile, so that nobody waits for the other."""
+        """Reads meanwhile, so that neither side waits for the other."""
         until = self.clock.ran + 60
         while data and not self.ended and self.clock.ran < until:
             readable, writable, _ = select.select([self.socket], [self.socket], [], 1)
@@ -148,7 +148,7 @@ class Peer:
         return fuzz_answers.answers_of(self.raw, self.ended == "closed", self.heads)
 
     def listen(self):
-        """Until the answers that must come are there, or nobody knows and nothing comes."""
+        """Until the required answers are there, or, if none are required, no bytes arrive."""
         if not self.one.answers:
             self.hear(WAIT)
             if self.raw and not self.ended and not all(a.whole for a in self.answers()):
@@ -173,7 +173,7 @@ def judge(peer):
     one, found = peer.one, peer.answers()
     whole = [a for a in found if a.whole]
     for answer in whole:
-        if not (answer.status == 499 and peer.hung_up):  # who has hung up is told so where he still listens
+        if not (answer.status == 499 and peer.hung_up):  # a client that has hung up may still read this status
             fuzz_answers.check(answer)
     if one.never_ok and any(a.status == 200 for a in whole):
         raise fuzz_answers.Wrong("200 for what is no request: %r" % whole[0].body[:300])
@@ -256,7 +256,7 @@ class Fuzz:
             c.close()
 
     def ask_plainly(self):
-        """The answer to a plain request, less what tells when it was."""
+        """The answer to a plain request, without the members that depend on its time."""
         for _ in range(300):
             status, text = self.ask("POST", "/v1/completions", PLAIN)
             if status != 503:  # else: many wait

@@ -76,7 +76,7 @@ ROUTES = routes()
 
 
 class Input:
-    """`answers`: so many whole answers must come (0: nobody knows); `never_ok`: 2xx would be wrong."""
+    """`answers`: number of whole answers that must come (0: unknown); `never_ok`: 2xx would be wrong."""
 
     def __init__(self, kind, steps, answers=0, never_ok=False):
         self.kind, self.steps, self.answers, self.never_ok = kind, steps, answers, never_ok
@@ -409,7 +409,7 @@ def cuts(rng):
 
 
 def hang_ups(rng):
-    """Whole requests whose answers nobody waits for."""
+    """Whole requests whose answers are not read."""
     path, body = a_body(rng)
     tree = json.loads(body)
     tree.update({"stream": rng.random() < 0.7, "ignore_eos": True})
@@ -426,7 +426,7 @@ def dribbles(rng):
 
 
 def too_much(rng):
-    """Lengths beyond what is taken; most are only told."""
+    """Lengths beyond the limits; most are only declared."""
     path = rng.choice(BODIES)[0].encode()
     n = rng.choice([33 << 20, 1 << 31, 1 << 40, (1 << 63) - 1])
     head = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: %d\r\n" % n

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Two `forerun serve` behind HAProxy with deploy/haproxy.cfg: under load one is killed, comes back,
-and is told to end.
+and is stopped by SIGTERM.
 
     bench/serve/replicas.py --model MODEL.gguf [--program build/forerun] [--users 8] [--seconds 15]
 

@@ -91,7 +91,7 @@ def ours(renderer, text, cases):
     return rows
 
 
-def bare(s):  # an object's address is nobody's promise
+def bare(s):  # an object's address may differ
     return re.sub(r"<[^<>]* at 0x[0-9a-f]+>", "<object>", s)
 
 

@@ -1,5 +1,5 @@
 // accept_rules.c — rejection sampling at one node: the drawn children are tested in order, q is
-// subtracted from p after each miss, and the token comes from what is left. Then the threshold of
+// subtracted from p after each miss, and the token is drawn from the rest. Then the threshold of
 // typical acceptance.
 #include "decode/accept_rules.h"
 #include "base/alloc.h"

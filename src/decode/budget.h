@@ -10,11 +10,11 @@
 // A *plain pass* is one row of every member.
 //
 // The account holds the time gained over plain decoding, by the same predictions, so a slow moment
-// of the machine is not charged to drafting. Rows beyond the root are paid from what was gained,
-// from 1 % of the time spent, and from the allowance: half a plain pass, or more where drafting
-// itself takes passes. If the rows are expected to be right at least half of the time, the request
-// may overdraw the account by two plain passes. Otherwise early misses would block a copy that has
-// just been found. So a request whose drafts are never right loses no more than that.
+// of the machine is not charged to drafting. Rows beyond the root are paid from the gain, from 1 %
+// of the time spent, and from the allowance: half a plain pass, or more where drafting itself takes
+// passes. If the rows are expected to be right at least half of the time, the request may overdraw
+// the account by two plain passes. Otherwise early misses would block a copy that has just been
+// found. So a request whose drafts are never right loses no more than that.
 #ifndef FR_DECODE_BUDGET_H
 #define FR_DECODE_BUDGET_H
 #include "tree/cost.h"
@@ -60,7 +60,7 @@ double fr_budget_rows_cost(const fr_budget *p, int rows, int own, const fr_extra
 bool fr_budget_affords(const fr_budget *p, double seconds, int context);
 
 // Whether the measured cost no longer fits this machine: many times, passes of some row counts took
-// a quarter more, or a fifth less, than it says, compared with the others.
+// a quarter more, or a fifth less, than it predicts, compared with the others.
 bool fr_budget_disagrees(const fr_budget *p);
 
 // How many nodes of the tree, the best by score, are worth their rows: 1 (the root alone) to

@@ -132,7 +132,7 @@ typedef struct fr_proposal {
 // or -1 to end it. A drafter that is watched drafts along this one path only, and its proposal is
 // not meant to be used.
 typedef struct fr_dist_watch {
-    int32_t (*next)(void *user, int distance, const fr_chance *likely, int n); // NULL: nobody
+    int32_t (*next)(void *user, int distance, const fr_chance *likely, int n); // NULL: none
     void *user;
 } fr_dist_watch;
 
@@ -146,11 +146,11 @@ typedef struct fr_drafter_ops {
     // tokens (0..agree) `observe` need not see again. It may still see some of them again, and the
     // last of them may never have been shown.
     int (*begin)(fr_drafter *d, const fr_context *c, int agree, const fr_drafter *from);
-    // Adds candidates and what comes with them. The tree may hold those of other parts of the SPEC
-    // already. The step keeps the best ones (budget.h), unless they were drawn at random (fr_dist):
-    // then the drafter has chosen the tree's size itself. A drafter with passes of its own only
-    // begins here. Then the batch polls which rows it wants, runs their pass, and passes it the
-    // results, until no rows are wanted.
+    // Adds candidates and their data. The tree may hold those of other parts of the SPEC already.
+    // The step keeps the best ones (budget.h), unless they were drawn at random (fr_dist): then the
+    // drafter has chosen the tree's size itself. A drafter with passes of its own only begins here.
+    // Then the batch polls which rows it wants, runs their pass, and passes it the results, until
+    // no rows are wanted.
     void (*propose)(fr_drafter *d, const fr_context *c, fr_proposal *p);
     // Puts the rows of its next pass into the network's batch. Called again with the same state if
     // the batch was full.
@@ -187,8 +187,8 @@ struct fr_drafter { // embedded first in a method's own struct
     uint8_t part;      // its number in the SPEC, written into the nodes it adds
     int default_nodes; // most nodes that it proposes where the user gives no number, root included
     fr_hits hits;      // of its kinds of guesses: expected rates, which the step corrects
-    bool has_dists;    // it guesses from distributions, of which `watch` is told; else the tree is
-                       // all there is
+    bool has_dists;    // it guesses from distributions, which `watch` gets; else there is only
+                       // the tree
     fr_dist_watch watch;
     double allowance; // plain passes that a request may lose on it; 0: what budget.h gives
     char file[FR_GGUF_FINGERPRINT]; // of the pack that it was opened from; "": none

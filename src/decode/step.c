@@ -288,8 +288,8 @@ static int left_to_read(const fr_decoder *d) {
     return d->n_ids - 1 - d->kv.n_committed;
 }
 
-// What is left to read, less what it has waited. The least comes first, so that no text waits much
-// longer for others than reading it takes.
+// The tokens left to read, less the tokens it has waited for. The least comes first, so that no
+// text waits much longer for others than reading it takes.
 static int rank(const fr_decoder *d) {
     enum { OVERTAKEN = 3 }; // rows of others that count as one row less to read
     return left_to_read(d) - d->overtaken / OVERTAKEN;

@@ -13,7 +13,7 @@ enum {
     LARGE = 4 * SAMPLE, // rows that a sample is taken of
 };
 
-typedef struct list { // what is left, in order of index
+typedef struct list { // the remaining values, in order of index
     const float *x, *w;
     const int32_t *at; // index in the row; NULL: the place in the list
     int n;

@@ -20,8 +20,8 @@ enum {
 };
 static const float LEAST_SCORE = 0.004f, LAMBDA = 0.3f;
 static const float USUAL = 0.6f; // how often a depth is right where nothing was counted
-// Shares of one step: in the seconds of a chain and the rows of a pass; in how often a depth is
-// right; in the way back to what is expected of a depth that was not drafted.
+// Shares of one step: in the seconds of a chain and the rows of a pass; in the hit rate of a depth;
+// in the return to the expected rate of a depth that was not drafted.
 static const double OF_STEP = 0.1;
 static const float OF_DEPTH = 0.05f, OF_UNSEEN = 0.01f;
 

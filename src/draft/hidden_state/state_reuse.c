@@ -1,7 +1,7 @@
 #include "draft/hidden_state/state_reuse.h"
 #include <assert.h>
 
-static const float MEMORY = 32, EXPECTED = 4; // steps; what is expected counts as so many
+static const float MEMORY = 32, EXPECTED = 4; // steps; the expected value counts as so many
 static const fr_pauses PAUSES = {.shortest = 33, .longest = 33}; // a look costs one step
 
 bool fr_state_reuse_possible(int left, int age) {

@@ -38,8 +38,8 @@ struct fr_states {
     double taken;        // seconds of the chain so far
 };
 
-// The weights must outlive it. `batches` as in decoder_block.h. FR_ENOMEM and what
-// fr_draft_block_open says.
+// The weights must outlive it. `batches` as in decoder_block.h. FR_ENOMEM and the errors of
+// fr_draft_block_open.
 fr_status fr_states_open(fr_states *s, fr_pack_weights *w, int n_ctx, bool inject,
                          fr_draft_batches *batches, fr_error *err);
 void fr_states_close(fr_states *s); // a zeroed one is fine

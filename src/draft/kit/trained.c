@@ -1,6 +1,6 @@
 // trained.c — opens a pack and reads the options, then serves the steps of all drafters with a
-// pack. A step asks whether drafting pays, grows the beam level by level, adds its best nodes to
-// the tree and learns from what was accepted.
+// pack. A step checks whether drafting pays, grows the beam level by level, adds its best nodes to
+// the tree and learns from the accepted ones.
 #include "draft/kit/trained.h"
 #include "draft/pack/find.h"
 #include <string.h>

@@ -95,7 +95,7 @@ static int32_t word_of(const void *user, int voice, int depth) {
     return depth < d->pool.n ? fr_ngram_pool_tail(&d->pool, d->entry[voice])[depth] : -1;
 }
 
-// The kind of a guess; it counts as one of the text if any n-gram that says so stood there.
+// The kind of a guess; it counts as one of the text if any of its n-grams is from the text.
 static int kind_of(const void *user, uint64_t voices, int depth, fr_vote vote) {
     const fr_lookahead *d = user;
     bool of_text = false;

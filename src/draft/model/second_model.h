@@ -30,7 +30,7 @@ fr_status fr_second_model_open(fr_second_model *s, const char *path,
                                const fr_drafter_config *config, fr_error *err);
 void fr_second_model_close(fr_second_model *s); // a zeroed one is fine
 
-// The KV is sound and within the model's reach, and holds tokens that the model knows.
+// The KV is sound, within the model's context, and holds tokens of the model's vocabulary.
 bool fr_second_model_is_sound(const fr_second_model *s);
 
 // The text is now ids[0..n): keeps what was read of its beginning, but never its last token, so
@@ -41,18 +41,17 @@ void fr_second_model_keep(fr_second_model *s, const int32_t *ids, int n);
 void fr_second_model_stretch(fr_second_model *s, int n);
 // Whether ids[0..n), whose beginning it has read, is a text that it can read.
 bool fr_second_model_can_read(const fr_second_model *s, const int32_t *ids, int n);
-// The next chunk of what is new in ids[0..n), at least the last token, is to be read in the batch's
-// next pass. False: there is no room in it.
+// Adds the next chunk of new tokens of ids[0..n), at least the last token, to the batch's next
+// pass. False: it does not fit.
 bool fr_second_model_put_text(fr_second_model *s, const int32_t *ids, int n);
 // After that pass: commits the chunk. Whether all of the text is read; fr_second_model_last_logits
 // are then those after its last token.
 bool fr_second_model_took_text(fr_second_model *s, const int32_t *ids, int n);
 float *fr_second_model_last_logits(fr_second_model *s);
 
-// Guesses are to be in the next pass: ids[i] after scratch slot parent[i] (-1: the end of what was
-// read), n up to FR_SECOND_MODEL_LOGITS. False: there is no room in it. After it
-// fr_second_model_slot(s, i) is where row i came to lie, and fr_second_model_logits(s, i) are its
-// logits.
+// Adds guesses to the next pass: ids[i] after scratch slot parent[i] (-1: the end of the read
+// text), n up to FR_SECOND_MODEL_LOGITS. False: they do not fit. After the pass
+// fr_second_model_slot(s, i) is the slot of row i, and fr_second_model_logits(s, i) are its logits.
 bool fr_second_model_put_guesses(fr_second_model *s, const int32_t *ids, const int *parent, int n);
 int fr_second_model_slot(const fr_second_model *s, int row);
 float *fr_second_model_logits(fr_second_model *s, int row);

@@ -34,11 +34,11 @@ typedef struct fr_pack {
     int32_t *ids_memory;      // what `ids` points at
 } fr_pack;
 
-// Whether a file says that it is a pack, of whatever form.
+// Whether the file's metadata has the mark of a pack, of any form.
 bool fr_pack_is(const fr_gguf *g);
 bool fr_pack_is_file(const char *path); // false also where it cannot be read
 
-// What the key forerun.version says; none: 1, packs without a checksum.
+// The value of the key forerun.version; without the key 1: packs without a checksum.
 enum { FR_PACK_VERSION = 2 };
 #define FR_PACK_CHECKSUM "forerun.checksum"
 
@@ -53,8 +53,7 @@ void fr_pack_close(fr_pack *p); // a zeroed one is fine
 fr_status fr_pack_is_of(const fr_pack *p, const fr_pack_form *form, fr_error *err);
 // FR_EUNSUP where it was not trained for this target: the sentence names both fingerprints.
 fr_status fr_pack_fits(const fr_pack *p, const fr_model *target, fr_error *err);
-// Whether every byte is as it was written, where the pack says a checksum: reads all of it.
-// FR_EDATA.
+// Checks every byte against the pack's checksum, if it has one; reads the whole file. FR_EDATA.
 fr_status fr_pack_check_sum(const fr_pack *p, fr_error *err);
 // Opens, and checks the sum, the target and the form: what constructors of drafters call.
 fr_status fr_pack_open_for(fr_pack *p, const char *path, const fr_pack_form *form,

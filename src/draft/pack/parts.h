@@ -4,7 +4,7 @@
 #include "draft/pack/form.h"
 
 // All of `p` but n_params and bytes, from the metadata of p->gguf. FR_EDATA, FR_EUNSUP: as
-// fr_pack_open says; FR_ENOMEM. What `p` owns by then is the caller's to close.
+// fr_pack_open; FR_ENOMEM. The caller closes what `p` owns by then.
 fr_status fr_pack_metadata(fr_pack *p, fr_error *err);
 // Whether the tensors are those of its form and none besides; counts parameters and bytes.
 fr_status fr_pack_check_tensors(fr_pack *p, fr_error *err);

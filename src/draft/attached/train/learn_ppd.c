@@ -2,9 +2,9 @@
 // predict the tokens one, two, ... places after the next one [PPD, arXiv 2405.18628, sections 3 and
 // 4].
 //
-// Vector (i, j) [d] is member j of the ensemble of prompt i; it sees s_1j, ..., s_ij. What is
-// learned is m n d numbers. They begin as embeddings of frequent tokens, and as Adam moves an entry
-// by about the rate in a step, the rate is a fifth of such an entry's size.
+// Vector (i, j) [d] is member j of the ensemble of prompt i; it sees s_1j, ..., s_ij. There are m n
+// d learned numbers. They begin as embeddings of frequent tokens. Adam moves an entry by about the
+// rate in a step, so the rate is a fifth of such an entry's size.
 //
 // lab/train/learn_ppd_ablation.c adds the variants of the paper's appendix B.
 #include "draft/attached/train/learn_ppd.h"

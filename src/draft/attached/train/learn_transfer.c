@@ -2,8 +2,8 @@
 // row's own, in the middle of the target [arXiv 2404.12022, sections 3.2, 3.3].
 //
 // Row i of a chain enters after t_i layers with W_i h, h [d] the residual of its base after t_i
-// layers, and guesses i tokens after the next one. What is learned is D_i = W_i - I, so that weight
-// decay pulls W_i towards the identity. It begins as the D_i that least squares gives on the
+// layers, and guesses i tokens after the next one. The learned matrix is D_i = W_i - I, so that
+// weight decay pulls W_i towards the identity. It begins as the D_i that least squares gives on the
 // samples' own residuals, sum |h_{q+i} - h_q - D_i h_q|² (start=ridge), or as zero. `step`: W_step
 // alone is learned, those before it stay, those after it do not take part (the paper trains them
 // one after the other). `masked`: a row does not see the rows of its chain (its ablation).

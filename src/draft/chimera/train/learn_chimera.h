@@ -1,5 +1,5 @@
-// learn_chimera.h — the parts of Chimera's learner: its options, what it begins with, its objective;
-// and what may stand in its n-grams' place.
+// learn_chimera.h — the parts of Chimera's learner: its options, initial values and objective,
+// and the replacements of its n-grams.
 #ifndef FR_DRAFT_CHIMERA_TRAIN_LEARN_CHIMERA_H
 #define FR_DRAFT_CHIMERA_TRAIN_LEARN_CHIMERA_H
 #include "train/block/ngram_encoder.h"

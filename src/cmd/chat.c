@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CONTEXT = 16384 }; // tokens, where neither model nor user says less or more
+enum { CONTEXT = 16384 }; // tokens, unless model or user set another size
 
 typedef struct chat {
     const fr_cmd_args *args;
@@ -167,7 +167,7 @@ static fr_status converse(chat *c, fr_error *err) {
             if (st && st != FR_ECONTEXT) return st;
             if (st) fprintf(stderr, "forerun: %s; /reset starts anew\n", err->text);
             if (st) c->left_out = true;
-            if (!fr_cmd_flush()) return FR_OK; // main says why
+            if (!fr_cmd_flush()) return FR_OK; // main reports the error
         }
     }
 }

@@ -30,7 +30,7 @@ struct fr_lines {
     fr_buffer line, message;
     bool goes_on; // the next line belongs to a message that has begun
     bool began;   // a line was read
-    bool pastes;  // the terminal can be asked to mark what is pasted
+    bool pastes;  // the terminal can mark pasted text
 };
 
 static char *show_prompt(EditLine *editor) {
@@ -42,7 +42,7 @@ static char *show_prompt(EditLine *editor) {
 
 // ---------------------------------------------------------------- pasted text
 
-// A terminal that is asked to puts marks around what is pasted. So the lines of a pasted text are one
+// A terminal puts marks around pasted text on request. So the lines of a pasted text are one
 // message, which is sent when Enter is typed.
 static const char ask_marks[] = "\033[?2004h", drop_marks[] = "\033[?2004l",
                   paste_begins[] = "\033[200~";

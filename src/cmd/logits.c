@@ -107,7 +107,7 @@ static fr_status compute(const fr_cmd_args *args, fr_engine *engine, const fr_id
     fr_progress_clear(&c->bar);
     fr_passes_close(&passes);
     if (c->failed) return fr_fail(err, FR_ENOMEM, "logits: no memory for the document");
-    return fr_cmd_flush() ? st : FR_OK; // what cannot be written is said at the end
+    return fr_cmd_flush() ? st : FR_OK; // write errors are reported at the end
 }
 
 static int run_logits(const fr_cmd_args *args, const fr_parsed *parsed) {

@@ -10,7 +10,7 @@ static json_t *text_or_null(const char *text) {
     return *text ? fr_json_string(text) : json_null();
 }
 
-// What is known of a model without reading its weights.
+// Facts about a model, without reading its weights.
 static void read_facts(const fr_catalog_item *item, fr_model_facts *f) {
     if (!item->fault) {
         fr_model_facts_read(f, item->path);

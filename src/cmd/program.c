@@ -51,7 +51,7 @@ static int run_command(int argc, char **argv) {
     return cmd->run(&args, &parsed);
 }
 
-// The error is one line on stderr as every other; the list is there for who reads.
+// The error is one line on stderr like every other; the list follows for readers.
 static int no_command(void) {
     const int code = fr_cmd_usage("", "a COMMAND is needed");
     fr_option_help_first(&fr_cmd_program, stdout);

@@ -31,7 +31,7 @@ static bool given(const job *j, const char *option) {
 
 // ---------------------------------------------------------------- command line and body
 
-// What the body alone says.
+// The settings of the body alone.
 static int check_line(const fr_cmd_args *args) {
     const struct {
         const char *option;
@@ -45,7 +45,7 @@ static int check_line(const fr_cmd_args *args) {
     return FR_EXIT_DONE;
 }
 
-// A server's defaults, but for what the command line says.
+// A server's defaults, overridden by the command line.
 static fr_api_defaults defaults_of(const job *j) {
     const fr_cmd_args *a = j->args;
     fr_api_defaults d = fr_api_usual(fr_cmd_sampling(a, given(j, "seed")).seed);
@@ -81,7 +81,7 @@ static int check_agreement(const job *j) {
     return FR_EXIT_DONE;
 }
 
-// No file is opened by what a request says.
+// A request never opens a file.
 static fr_status choose_drafter(job *j, fr_error *err) {
     const char *theirs = j->request.drafter;
     j->drafter = theirs && !given(j, "drafter") ? theirs : j->args->drafter;
@@ -90,7 +90,7 @@ static fr_status choose_drafter(job *j, fr_error *err) {
     return fr_drafter_check(j->drafter, err);
 }
 
-// What is wrong with a file is no mistake of the command line.
+// An error in a file is no mistake of the command line.
 static fr_status of_body(const job *j, fr_status st, const fr_error *why, fr_error *err) {
     const char *name = strcmp(j->args->request, "-") ? j->args->request : "standard input";
     return st ? fr_fail(err, st == FR_EARG ? FR_EDATA : st, "%.200s: %s", name, why->text) : FR_OK;
@@ -164,7 +164,7 @@ static json_t *logprobs_json(const job *j, const fr_request *q, const fr_result 
                                   &s);
 }
 
-// What the request asked for, beyond what `run` says anyway.
+// The members that the request wants, beyond those that `run` always prints.
 static json_t *more_json(const job *j, const fr_request *q, const fr_result *r) {
     json_t *more = json_pack("{s:i, s:i, s:o, s:o}", "choice", j->args->choice, "choices",
                              fr_api_choices(&j->request), "usage", usage_json(r->stats), "logprobs",

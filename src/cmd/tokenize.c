@@ -92,7 +92,7 @@ static fr_status pump(filter *f, filter_fn *answer, fr_error *err) {
             return fr_fail(err, st == FR_EARG ? FR_EDATA : st, "standard input, line %zu: %s",
                            number, why.text);
         if (fr_cmd_print_json(out)) return fr_fail(err, FR_ENOMEM, "line %zu: no memory", number);
-        if (!fr_cmd_flush()) return FR_OK; // main says why
+        if (!fr_cmd_flush()) return FR_OK; // main reports the error
     }
 }
 

@@ -1,5 +1,5 @@
-// ask.c — plain decoding's answers are collected; then a drafter is shown each of them again, and
-// what it says of a distance is compared with the token that is there.
+// ask.c — collects plain decoding's answers; then a drafter reads each of them again, and its
+// guesses at each distance are compared with the tokens of the answer.
 #include "cmd/accuracy/ask.h"
 #include "base/alloc.h"
 #include "engine/engine.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---------------------------------------------------------------- what is run
+// ---------------------------------------------------------------- runs
 
 static fr_status add_run(fr_bench *b, const char *spec, int tree, fr_error *err) {
     fr_bench_run *more = realloc(b->runs, ((size_t)b->n_runs + 1) * sizeof *more);

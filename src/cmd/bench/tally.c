@@ -158,7 +158,7 @@ static int by_prompt(const void *a, const void *b) {
     return (x->prompt > y->prompt) - (x->prompt < y->prompt);
 }
 
-// Answers of one prompt are no independent draws, so prompts are what is drawn.
+// Answers of one prompt are no independent draws, so prompts are drawn.
 static fr_status find_tokens_per_pass(fr_bench_counts *t, fr_error *err) {
     int n = 0;
     fr_share *shares = fr_alloc_array(t->n_pairs + 1, sizeof *shares);

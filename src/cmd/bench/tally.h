@@ -28,7 +28,8 @@ typedef struct fr_speedup {
     double median, low, high, confidence;
 } fr_speedup;
 
-// What a drafter's steps would have to bring to be as fast as plain decoding, and what they bring.
+// The tokens that a drafter's steps need to be as fast as plain decoding, and the tokens that they
+// bring.
 //
 // Passes offered depth k offered[k - 1] times. Were each of those accepted with probability a if
 // its parent is, a pass would bring 1 + sum over k of offered[k - 1] / passes * a^k tokens: where

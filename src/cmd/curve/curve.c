@@ -115,7 +115,7 @@ static fr_status measure(measuring *m, fr_error *err) {
 }
 // ---------------------------------------------------------------- the command
 
-// All others are compared with L(1), so it is measured even when it was not asked for.
+// All others are compared with L(1), so it is measured even if it was not requested.
 static fr_status read_options(measuring *m, fr_error *err) {
     fr_curve *c = &m->curve;
     fr_status st = fr_cmd_numbers(m->args->rows, "--rows", 1, FR_CURVE_ROWS, c->rows,

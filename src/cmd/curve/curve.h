@@ -18,9 +18,9 @@ typedef struct fr_curve {
     fr_rates *probed;            // one for every pass
     int n_passes;                // of all cells
     double (*phases)[FR_PHASES]; // of each cell: seconds in each phase, all its passes together;
-                                 // NULL: not asked for
-    fr_rates typical, best;      // median and most of each rate probed
-    fr_cpu_others others;        // meanwhile
+    // NULL: not requested
+    fr_rates typical, best; // median and most of each rate probed
+    fr_cpu_others others;   // meanwhile
 } fr_curve;
 
 static inline fr_summary *fr_curve_at(const fr_curve *c, int context, int row) {

@@ -1,4 +1,4 @@
-// conversation.c — the template over what was said so far, for each text that the batch is given.
+// conversation.c — renders the conversation so far with the template, for each text of the batch.
 #include "cmd/distill/conversation.h"
 #include "json/value.h"
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static size_t find_answer(const fr_ids *ids, size_t from, const int32_t *of, siz
 }
 
 // Some templates write earlier answers in another way than the last one, so that ids move when a
-// turn is added. Marks move with their answer; what is not there any more loses them.
+// turn is added. Marks move with their answer; text that is gone loses them.
 static void move_marks(fr_conversation *c) {
     const fr_ids *was = &c->was, *now = &c->ids;
     const uint8_t *old = c->marks[0];
@@ -138,7 +138,7 @@ static fr_status add_given(fr_conversation *c, const fr_cmd_text *text, const js
     return FR_OK;
 }
 
-// As chats have it elsewhere: what the developer says counts as the system's.
+// As elsewhere, a developer's message counts as the system's.
 static const char *role_of(const json_t *message) {
     const char *role = json_string_value(json_object_get(message, "role"));
     return strcmp(role, "developer") ? role : "system";

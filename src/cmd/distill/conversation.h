@@ -29,8 +29,8 @@ fr_status fr_conversation_start(fr_conversation *c, const fr_conversations *all,
 // Adds the target's answer, s->ids after the first n_prompt, as `run` prints it.
 fr_status fr_conversation_answered(fr_conversation *c, const fr_conversations *all,
                                    const fr_sample *s, int n_prompt, fr_error *err);
-// The user's next turn: *any says whether there is one that the template takes, with room for its
-// answer in n_ctx tokens. Otherwise the conversation stays as it is.
+// The user's next turn. *any: there is one that the template accepts, and its answer fits n_ctx
+// tokens. Otherwise the conversation is unchanged.
 fr_status fr_conversation_next(fr_conversation *c, const fr_conversations *all, int n_ctx,
                                fr_batch_text *text, bool *any, fr_error *err);
 void fr_conversation_free(fr_conversation *c);

@@ -101,21 +101,21 @@ static bool next_text(void *user, int member, fr_batch_text *text) {
     return false;
 }
 
-// ---------------------------------------------------------------- what is kept of it
+// ---------------------------------------------------------------- storing results
 
 static fr_status sync_answers(distill *d) {
     d->answers_synced = fr_seconds();
     return fr_distill_output_sync(&d->out, d->err);
 }
 
-// Answers first: what is written and not captured can be read again.
+// Answers first: an answer that is written but not captured can be read again.
 static fr_status sync_all(distill *d) {
     const fr_status st = sync_answers(d);
     d->synced = fr_seconds();
     return st || !d->writer ? st : fr_shard_writer_flush(d->writer, d->err);
 }
 
-// What is done is kept, whatever ended the work but a write that failed.
+// Finished work is kept, unless a write failed.
 static fr_status keep(distill *d, fr_status st) {
     if (!st) return sync_all(d);
     if (st == FR_EIO) return st;
@@ -185,7 +185,7 @@ static bool keep_going(void *user) {
 
 // ---------------------------------------------------------------- all of it
 
-// An error where nothing came of any text.
+// An error if no text gave a result.
 static fr_status check_result(const distill *d) {
     const fr_distill_stats *s = d->stats;
     const char *to = d->plan->output ? d->plan->output : d->plan->capture;

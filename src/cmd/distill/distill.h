@@ -47,8 +47,8 @@ typedef struct fr_distill_stats {
 } fr_distill_stats;
 
 // Says on stderr what it will take (unless args->quiet) and does it. FR_EINTR: everything that was
-// done is on disk, as after any other error but that of a failed write. FR_EDATA: nothing came of any
-// text, and why.
+// done is on disk, as after any other error but that of a failed write. FR_EDATA: no text gave a
+// result; the sentence has the reason.
 fr_status fr_distill_run(fr_engine *engine, const fr_cmd_args *args, const fr_distill_plan *plan,
                          fr_distill_stats *stats, fr_error *err);
 

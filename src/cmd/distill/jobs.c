@@ -20,7 +20,7 @@ static uint64_t key_of(const fr_prompt *p) {
                   : hash_text(p->turns[0], p->turn_bytes[0], seed);
 }
 
-// Of id and question: what tells conversations apart whose ids are the same.
+// A key of id and question, which distinguishes conversations with equal ids.
 static uint64_t text_of(const fr_prompt *p) {
     const uint64_t asked = hash_text(p->turns[0], p->turn_bytes[0], key_of(p));
     return p->system ? hash_text(p->system, p->system_bytes, asked) : asked;
@@ -92,8 +92,8 @@ static void sort_by_key(fr_distill_jobs *d) {
     if (d->n) qsort(d->job, (size_t)d->n, sizeof *d->job, by_key_and_place);
 }
 
-// Conversations whose ids are the same go by their text, all of them: so which of them stands first
-// says nothing. The first answer of an id that was captured under it keeps it.
+// Conversations with equal ids are identified by their texts, all of them, so their order does not
+// matter. The first answer of an id that was captured under it keeps it.
 static void tell_apart(fr_distill_jobs *d, const fr_shards *present) {
     sort_by_key(d);
     for (int first = 0, end; first < d->n; first = end) {

@@ -33,9 +33,9 @@ typedef struct fr_distill_jobs {          // {0} at first
 
 // Reads the plan's files. FR_EIO, FR_EDATA, FR_ENOMEM; FR_EARG: too many.
 fr_status fr_distill_jobs_read(fr_distill_jobs *d, const fr_distill_plan *plan, fr_error *err);
-// Lists what is to be done, with the output of an earlier run at hand; target: the model's
-// fingerprint; present: what was captured, or NULL. FR_EDATA: the output is another model's, or
-// damaged; FR_EIO, FR_ENOMEM.
+// Lists the work to do, given the output of an earlier run; target: the model's fingerprint;
+// present: the captured samples, or NULL. FR_EDATA: the output is another model's, or damaged;
+// FR_EIO, FR_ENOMEM.
 fr_status fr_distill_jobs_list(fr_distill_jobs *d, const fr_distill_plan *plan, const char *target,
                                const fr_shards *present, fr_error *err);
 // Tokens of the answers that the output holds, listed before. FR_ENOMEM.

@@ -1,4 +1,4 @@
-// look.c — asks the system and the CPU, then times how fast memory is read: as `curve` does, over
+// look.c — queries the system and the CPU, then times reading memory: as `curve` does, over
 // memory that no cache holds.
 #include "base/alloc.h"
 #include "cmd/curve/probe.h"
@@ -23,7 +23,7 @@ uint64_t fr_doctor_memory(const fr_doctor_machine *m) {
     return fr_control_group_room(&m->group, m->system.available);
 }
 
-// Four times the last cache, but no more than a quarter of what is free.
+// Four times the last cache, but no more than a quarter of the free memory.
 static size_t bytes_to_read(const fr_doctor_machine *m) {
     const size_t least = (size_t)64 << 20, most = (size_t)512 << 20;
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);

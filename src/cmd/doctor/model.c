@@ -1,4 +1,4 @@
-// model.c — the model's header, what it will take of memory, and its profile for this machine.
+// model.c — the model's header, its memory, and its profile for this machine.
 #include "cmd/doctor/doctor.h"
 #include "cmd/lib/generate.h"
 #include "model/config.h"

@@ -14,7 +14,7 @@ static uint64_t draw(uint64_t *state) {
 
 static double ratio_of_a_draw(const fr_share *shares, int n, uint64_t *state) {
     double numerator = 0, denominator = 0;
-    while (!(denominator > 0)) { // a draw of nothing but empty shares says nothing
+    while (!(denominator > 0)) { // a draw of only empty shares has no value
         for (int i = 0; i < n; i++) {
             const fr_share *s = &shares[draw(state) % (uint64_t)n];
             numerator += s->numerator;

@@ -138,11 +138,11 @@ int fr_cmd_usage(const char *command, const char *format, ...)
 // Checks options that need the machine: --isa, and -m being there. 0, or the exit code.
 int fr_cmd_check(const char *command, const fr_cmd_args *args);
 
-// Whether -m means a file: asked where it is opened, after all else about the command line.
+// Whether -m means a file: checked when it is opened, after the rest of the command line.
 fr_status fr_cmd_model(const fr_cmd_args *args, fr_error *err);
 
-// Prints text from outside, as a file's name or what a file says. '?' stands for what would control
-// the terminal (base/clean.h).
+// Prints text from outside, such as a file's name or content. '?' replaces characters that would
+// control the terminal (base/clean.h).
 void fr_cmd_print_clean(FILE *out, const char *text, size_t bytes);
 // The same for all that a format gives, but for newlines.
 void fr_cmd_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -157,7 +157,7 @@ bool fr_cmd_write(const char *text, size_t bytes);
 // Ends all output: flushes stdout. The exit code is `code`, or 1 with a sentence if writing failed.
 int fr_cmd_end_output(int code);
 
-// Whether text on `out` may carry colours: FR_COLOR_AUTO asks for a terminal and no NO_COLOR.
+// Whether text on `out` may have colours: FR_COLOR_AUTO requires a terminal and no NO_COLOR.
 enum { FR_COLOR_NEVER, FR_COLOR_AUTO, FR_COLOR_ALWAYS };
 bool fr_cmd_colored(int when, FILE *out);
 
@@ -168,8 +168,9 @@ bool fr_cmd_progress(void *user, const char *what, uint64_t done,
 // ---------------------------------------------------------------- signal.c
 // First of all in main: descriptors 0 to 2 that are closed become /dev/null.
 void fr_cmd_open_standard(void);
-// Ctrl-C from now on sets the flag; a second one ends the program at once, and takes away what is
-// half written. Writes beyond a limit of file sizes fail with EFBIG, into a closed pipe with EPIPE.
+// Ctrl-C from now on sets the flag; a second one ends the program at once, and removes partly
+// written files. Writes beyond a limit of file sizes fail with EFBIG, into a closed pipe with
+// EPIPE.
 void fr_cmd_catch_interrupts(void);
 // Forgets Ctrl-C. From now on it never ends the program at once, however often it comes; a SIGTERM
 // is not forgotten.

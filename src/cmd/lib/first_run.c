@@ -3,7 +3,7 @@
 #include "decode/counts.h"
 #include <unistd.h>
 
-enum { PASSES = 8 }; // an answer of fewer says nothing of drafting
+enum { PASSES = 8 }; // an answer of fewer shows nothing about drafting
 
 void fr_cmd_say_measuring(const fr_engine *e) {
     fputs(e->profile_found ? "Measuring the passes of this model on this machine again.\n"

@@ -54,7 +54,7 @@ fr_sampling fr_cmd_sampling(const fr_cmd_args *args, bool seed_given) {
 
 typedef struct measuring {
     fr_progress *bar;
-    const fr_engine *tell; // NULL: it was said, or need not be
+    const fr_engine *tell; // NULL: it was printed, or need not be
 } measuring;
 
 static bool show_measuring(void *user, const char *what, uint64_t done, uint64_t total) {
@@ -76,7 +76,7 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
     fr_status st = fr_engine_profile(engine, where, show_measuring, &m, &note, err);
     if (!st && rounds) st = fr_engine_measure(engine, rounds, show_measuring, &m, &note, err);
     fr_progress_clear(&bar);
-    // A caller that asks for rounds keeps the profile itself, when it has added to it.
+    // // A caller that sets rounds stores the profile itself, after adding to it.
     const bool unkept = note.code == FR_EIO || note.code == FR_ENOMEM;
     if (!st && note.code && !args->quiet && !(unkept && rounds))
         fprintf(stderr, "forerun: %s; %s\n", note.text,
@@ -84,7 +84,8 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
     return st;
 }
 
-// Settings belong to the drafters that were asked for: what a command compares them with takes none.
+// Settings belong to the requested drafters; the drafters that a command compares them with have
+// none.
 static const char *const *settings_for(const fr_cmd_args *args, const char *spec) {
     const bool plain = spec && !strcmp(spec, "none");
     const bool beside = plain && (!args->drafter || strcmp(args->drafter, "none") != 0);
@@ -136,8 +137,7 @@ bool fr_cmd_print_piece(void *user, const fr_piece *piece) {
     bool shown = !drafted || fr_cmd_write(colors[(unsigned)piece->drafter % 5], 5);
     shown = shown && fr_cmd_write(piece->text, piece->bytes);
     shown = shown && (!drafted || fr_cmd_write("\033[0m", 4));
-    // A piece that was handed out belongs to the answer, so it is shown before an interrupt is
-    // looked at.
+    // // A delivered piece belongs to the answer, so it is printed before an interrupt is checked.
     return shown && !fr_cmd_interrupted();
 }
 

@@ -43,7 +43,8 @@ static fr_status unpack(fr_buffer *bytes, const char *name, fr_error *err) {
     return FR_OK;
 }
 
-// Converts UTF-16, as Windows writes text, to UTF-8. The byte order mark at its beginning says which.
+// Converts UTF-16, as Windows writes text, to UTF-8. The byte order mark at its beginning
+// determines the byte order.
 static fr_status from_utf16(fr_buffer *bytes, const char *name, fr_error *err) {
     fr_buffer out = {0};
     char *from = bytes->data;
@@ -97,7 +98,7 @@ fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err) {
     if (!f) return fr_fail(err, FR_EIO, "%s: %s", name, strerror(errno));
     fr_status st = FR_OK;
     for (;;) {
-        // One byte more than allowed is asked for, to see that there is one.
+        // // One byte more than allowed is read, to detect that there is one.
         const size_t step = out->cap > out->n + 1 ? out->cap - out->n - 1 : 65536;
         if ((st = reserve(out, step, name, err))) break;
         errno = 0;

@@ -212,7 +212,7 @@ static void set_defaults(const fr_command *c, void *values) {
 }
 
 // A separate argument that looks like an option is more likely a forgotten value than a value. A
-// number may be negative, and text is whatever the user says.
+// number may be negative, and text may be anything.
 static bool takes(const fr_option *o, const char *v) {
     if (o->kind == FR_OPT_TEXT || o->kind == FR_OPT_LIST || v[0] != '-' || !v[1]) return true;
     return (v[1] >= '0' && v[1] <= '9') || v[1] == '.';

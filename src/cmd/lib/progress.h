@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 typedef struct fr_progress {
-    FILE *out; // NULL: says nothing
+    FILE *out; // NULL: prints nothing
     bool terminal;
     const char *unit; // what is counted, for the rate: "MB", "passes"
     double scale;     // counts of one unit: 1e6 where bytes are counted and MB are shown

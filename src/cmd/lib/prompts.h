@@ -11,7 +11,7 @@ typedef struct fr_prompt {
     char *id;           // a whole number's digits where it is one; "": none
     const char *system; // NULL: none
     size_t system_bytes;
-    const char **turns; // what the user says
+    const char **turns; // // the user's messages
     size_t *turn_bytes;
     int n_turns; // 1 or more
 } fr_prompt;
@@ -27,8 +27,8 @@ fr_status fr_prompts_read(fr_prompts *p, const char *path, int limit, fr_error *
 // The same from texts, each a user's turn; `texts` ends with NULL and must live as long.
 fr_status fr_prompts_from(fr_prompts *p, const char *const *texts, int limit, fr_error *err);
 void fr_prompts_free(fr_prompts *p);
-// Drops from p what says the same (system and turns; ids may differ) as a prompt of `known` or,
-// with known == p, as one before it. Returns how many those were.
+// Drops prompts of p that are equal (system and turns; ids may differ) to a prompt of `known` or,
+// with known == p, to an earlier one. Returns the number of dropped prompts.
 int fr_prompts_drop_known(fr_prompts *p, const fr_prompts *known);
 
 #endif

@@ -1,4 +1,4 @@
-// report.c — sentences, JSON and colours; what the commands ask the system.
+// report.c — sentences, JSON and colours; queries of the commands to the system.
 #define _GNU_SOURCE
 #include "base/clean.h"
 #include "base/save.h"

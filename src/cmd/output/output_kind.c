@@ -1,5 +1,5 @@
-// output_kind.c — looks at the path of an output: a file is judged by its first bytes, a folder by
-// the names in it. What is no earlier output of the same kind is refused.
+// output_kind.c — checks the path of an output: a file by its first bytes, a folder by the names
+// in it. A path that is no earlier output of the same kind is refused.
 #define _GNU_SOURCE
 #include "cmd/output/output_kind.h"
 #include "base/map.h"

@@ -122,7 +122,7 @@ static fr_status add_model(fr_named_files *to, const char *option, const char *p
     return st;
 }
 
-// The parts of "A,B,C" by what is to be done with each.
+// Calls a function for each part of "A,B,C".
 static fr_status add_each(fr_named_files *to, const char *option, const char *text,
                           fr_status (*one)(fr_named_files *, const char *, const char *,
                                            fr_error *),

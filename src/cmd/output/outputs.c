@@ -1,5 +1,5 @@
 // outputs.c — lists outputs and inputs, checks that no output is an input or another output, then
-// what is there already. The locks are taken by the commands that write.
+// checks existing files. The locks are taken by the commands that write.
 #include "cmd/output/outputs.h"
 #include "cmd/output/output_list.h"
 #include <dirent.h>

@@ -1,5 +1,5 @@
-// markup.h — writes XML (SVG, a page) into a buffer: what fails first is kept, so that a writer
-// asks once, at its end.
+// markup.h — writes XML (SVG, a page) into a buffer: the first failure is stored, so that a
+// writer checks once, at its end.
 #ifndef FR_CMD_PLOT_MARKUP_H
 #define FR_CMD_PLOT_MARKUP_H
 #include "base/buffer.h"
@@ -10,8 +10,8 @@ typedef struct fr_markup {
     fr_status st; // FR_ENOMEM from the first failure on
 } fr_markup;
 
-// Appends text as XML character data: markup is escaped, what is no UTF-8 or no character that XML
-// knows becomes U+FFFD. FR_ENOMEM.
+// Appends text as XML character data: markup is escaped, invalid UTF-8 and characters that XML
+// lacks become U+FFFD. FR_ENOMEM.
 fr_status fr_markup_escape(fr_buffer *out, const char *text, fr_error *err);
 
 // Markup as it is, of any length.

@@ -7,7 +7,7 @@
 
 // Of a training by time so much goes into answers: then each is learned from about twice.
 static const double ANSWERS_SHARE = 0.4;
-enum { ANSWERS_BY_STEPS = 300000 }; // tokens, where neither --time nor --tokens says how many
+enum { ANSWERS_BY_STEPS = 300000 }; // tokens, without --time and --tokens
 
 bool fr_training_next_data(const char **rest, char name[FR_TRAINING_PATH]) {
     const char *item = *rest;
@@ -26,7 +26,7 @@ static void own_plan(fr_distill_plan *plan, const fr_cmd_args *a, double seconds
     if (!a->enough && !(seconds > 0)) plan->tokens = ANSWERS_BY_STEPS;
 }
 
-// Answers that are there already are learned from if they are those that this line asks for.
+// Existing answers are used if they are those that this command line would make.
 static fr_status check_folder(const fr_cmd_args *args, const char *files, const char *folder,
                               fr_error *err) {
     fr_error why = {0};

@@ -1,4 +1,5 @@
-// recipe.c — settings of the drafter: those of the line, and what is best where it says nothing.
+// recipe.c — settings of the drafter: those of the command line, and the best defaults for the
+// others.
 #include "cmd/train/train.h"
 #include <string.h>
 #include <sys/stat.h>

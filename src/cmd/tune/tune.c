@@ -61,7 +61,7 @@ static fr_status tune_one(job *j, const char *spec, fr_error *err) {
         conclude(t, j->cost.held);
         t->entry.tuned_here = true;
         // A draft model has to read the prompt, which a short answer does not pay back: it is used
-        // only where it was asked for.
+        // only if it was requested.
         if (j->args->drafter || !drafts_by_model(spec))
             fr_profile_put(j->engine->profile, &t->entry);
         return FR_OK;

@@ -22,7 +22,7 @@ fr_status fr_make_folders(const char *path, mode_t mode, fr_error *err);
 // living one writes.
 typedef struct fr_saving {
     const char *path;    // borrowed
-    char file[PATH_MAX]; // // the path with links followed
+    char file[PATH_MAX]; // the path with links followed
     int fd;
     char part[PATH_MAX];
 } fr_saving;

@@ -89,7 +89,7 @@ static void end_in_peace(fr_serve_job *j) {
     take_leave(j);
     fr_preparer_drain(preparer);
     const double until = fr_seconds() + j->args->drain;
-    // // Requests that are being prepared still become jobs.
+    // Requests that are being prepared still become jobs.
     while (!fr_preparer_idle(preparer, 0.1) && fr_seconds() < until) {
     }
     fr_scheduler_drain(j->server.scheduler);
@@ -97,7 +97,7 @@ static void end_in_peace(fr_serve_job *j) {
     }
     if (fr_seconds() >= until) fr_preparer_stop(preparer);
     fr_http_stop_listening(j->http);
-    // // Remaining jobs end as cancelled before their next pass, and their clients get that error.
+    // Remaining jobs end as cancelled before their next pass, and their clients get that error.
     fr_scheduler_cancel_all(j->server.scheduler);
     while (!fr_scheduler_idle(j->server.scheduler, 0.1)) {
     }

@@ -8,7 +8,7 @@
 
 typedef struct fr_gguf_print { // the fingerprint, computed at its first use
     pthread_mutex_t lock;
-    char hex[FR_GGUF_FINGERPRINT]; // // "": not computed yet
+    char hex[FR_GGUF_FINGERPRINT]; // "": not computed yet
 } fr_gguf_print;
 
 // Invariant once open: every offset and length in kvs and tensors was checked against the bytes of

@@ -55,7 +55,7 @@
 // kernels have points wherever they compute, one for every few operations, and prefetch a line at
 // some of them.
 typedef struct fr_stream {
-    const uint8_t *at; // // the next line to prefetch
+    const uint8_t *at; // the next line to prefetch
     size_t step; // bytes from one point to the next: at most a line, or lines would be left out
 } fr_stream;
 

@@ -14,7 +14,7 @@ typedef struct fr_comm {
 fr_status fr_comm_open(fr_comm *c, fr_error *err); // once in a process; FR_EUNSUP
 // The end of the work; a code other than 0 takes the other processes down too.
 void fr_comm_close(fr_comm *c, int code);
-void fr_comm_sum_floats(const fr_comm *c, float *x, size_t n);   // // in place, in all processes
+void fr_comm_sum_floats(const fr_comm *c, float *x, size_t n);   // in place, in all processes
 void fr_comm_sum_doubles(const fr_comm *c, double *x, size_t n); // in place, in all processes
 void fr_comm_share(const fr_comm *c, void *data, size_t bytes);  // from process 0 to all
 

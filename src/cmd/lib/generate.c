@@ -76,7 +76,7 @@ fr_status fr_cmd_profile(fr_engine *engine, const fr_cmd_args *args, int rounds,
     fr_status st = fr_engine_profile(engine, where, show_measuring, &m, &note, err);
     if (!st && rounds) st = fr_engine_measure(engine, rounds, show_measuring, &m, &note, err);
     fr_progress_clear(&bar);
-    // // A caller that sets rounds stores the profile itself, after adding to it.
+    // A caller that sets rounds stores the profile itself, after adding to it.
     const bool unkept = note.code == FR_EIO || note.code == FR_ENOMEM;
     if (!st && note.code && !args->quiet && !(unkept && rounds))
         fprintf(stderr, "forerun: %s; %s\n", note.text,
@@ -137,7 +137,7 @@ bool fr_cmd_print_piece(void *user, const fr_piece *piece) {
     bool shown = !drafted || fr_cmd_write(colors[(unsigned)piece->drafter % 5], 5);
     shown = shown && fr_cmd_write(piece->text, piece->bytes);
     shown = shown && (!drafted || fr_cmd_write("\033[0m", 4));
-    // // A delivered piece belongs to the answer, so it is printed before an interrupt is checked.
+    // A delivered piece belongs to the answer, so it is printed before an interrupt is checked.
     return shown && !fr_cmd_interrupted();
 }
 

@@ -98,7 +98,7 @@ fr_status fr_cmd_read_file(fr_buffer *out, const char *path, fr_error *err) {
     if (!f) return fr_fail(err, FR_EIO, "%s: %s", name, strerror(errno));
     fr_status st = FR_OK;
     for (;;) {
-        // // One byte more than allowed is read, to detect that there is one.
+        // One byte more than allowed is read, to detect that there is one.
         const size_t step = out->cap > out->n + 1 ? out->cap - out->n - 1 : 65536;
         if ((st = reserve(out, step, name, err))) break;
         errno = 0;

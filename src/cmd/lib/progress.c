@@ -34,7 +34,7 @@ static int line(const fr_progress *p, char *text, size_t room, const char *what,
     if (done)
         span(left, sizeof left, (double)(total - done) / rate);
     else
-        snprintf(left, sizeof left, "-:--"); // // not known yet
+        snprintf(left, sizeof left, "-:--"); // not known yet
     const int full = (int)((double)done / (double)total * BAR);
     memset(bar, '-', BAR);
     memset(bar, '#', (size_t)full);

@@ -11,7 +11,7 @@ typedef struct fr_prompt {
     char *id;           // a whole number's digits where it is one; "": none
     const char *system; // NULL: none
     size_t system_bytes;
-    const char **turns; // // the user's messages
+    const char **turns; // the user's messages
     size_t *turn_bytes;
     int n_turns; // 1 or more
 } fr_prompt;

@@ -124,7 +124,7 @@ static void split(fr_dataset *d, int n, int held_out, uint64_t limit_rows) {
     fr_hash h;
     d->n_held = held_out;
     while (held_out < n && d->place[held_out].question == d->place[d->n_held - 1].question)
-        held_out++; // have the question of a held-out text
+        held_out++; // they have the question of a held-out text
     d->n_train = n - held_out;
     memmove(d->place + d->n_held, d->place + held_out, (size_t)d->n_train * sizeof *d->place);
     for (int i = 0; i < d->n_held; i++)

@@ -36,7 +36,7 @@ typedef struct fr_text_batch_user {
     // ids[n_prompt] on. To continue with the same member, fill *more and return true.
     bool (*done)(void *user, int member, const fr_sample *sample, int n_prompt,
                  fr_batch_text *more);
-    bool (*keep_going)(void *user); // // polled before every pass
+    bool (*keep_going)(void *user); // polled before every pass
 } fr_text_batch_user;
 
 typedef struct fr_text_batch_stats {

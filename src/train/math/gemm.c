@@ -114,7 +114,7 @@ static void multiply_f32(const product *p) {
         dnnl_sgemm(p->a_transposed ? 'T' : 'N', p->b_transposed ? 'T' : 'N', p->m, p->n, p->k, 1.0f,
                    p->a, p->lda, p->b, p->ldb, p->add ? 1.0f : 0.0f, p->c, p->ldc);
     fr_signals_restore(&before);
-    assert(st == dnnl_success); // // it checks only sizes and strides
+    assert(st == dnnl_success); // it checks only sizes and strides
     (void)st;
 }
 

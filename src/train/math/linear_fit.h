@@ -22,7 +22,7 @@ typedef struct fr_linear_fit {
     float *block;
 } fr_linear_fit;
 
-size_t fr_linear_fit_bytes(int k, int m); // // its memory, including that for solving
+size_t fr_linear_fit_bytes(int k, int m); // its memory, including that for solving
 // FR_ENOMEM.
 fr_status fr_linear_fit_open(fr_linear_fit *f, int k, int m, int threads, fr_error *err);
 void fr_linear_fit_close(fr_linear_fit *f);      // {0} is fine

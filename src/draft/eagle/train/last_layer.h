@@ -24,7 +24,7 @@ typedef struct fr_last_layer {
 
 enum { FR_LAST_LAYER_ROWS = 1024 };
 
-size_t fr_last_layer_bytes(const fr_model *target); // // its memory
+size_t fr_last_layer_bytes(const fr_model *target); // its memory
 // Rows of the batch that stands in the chain, until it has enough. {0} at first. FR_ENOMEM.
 fr_status fr_last_layer_see(fr_last_layer *l, const fr_unrolled *c, const fr_model *target,
                             fr_error *err);

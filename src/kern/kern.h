@@ -130,11 +130,17 @@ typedef struct fr_kern {
 
     // y = x / sqrt(mean of x*x + eps) * w. y may be x; w NULL: all ones.
     void (*rmsnorm)(float *y, const float *x, const float *w, int n, float eps);
+    // y = (x - mean of x) / sqrt(mean of (x - mean)^2 + eps) * w + b. y may be x; w NULL: all ones;
+    // b NULL: all zeros.
+    void (*layernorm)(float *y, const float *x, const float *w, const float *b, int n, float eps);
     void (*add)(float *y, const float *x, int n); // y += x
     void (*scale)(float *y, float factor, int n); // y *= factor
     // y = silu(gate) * up, and with the tanh form of GELU. y may be gate.
     void (*silu_mul)(float *y, const float *gate, const float *up, int n);
     void (*gelu_mul)(float *y, const float *gate, const float *up, int n);
+    void (*gelu)(float *y, const float *x, int n); // gelu_mul with up = 1. y may be x.
+    // x = cap * tanh(x / cap); cap is finite and above 0. NaN stays NaN.
+    void (*softcap)(float *x, int n, float cap);
     // Rotates the first n_rot values of a head in place. cs: n_rot/2 pairs (cos, sin). neox: pairs
     // (i, i + n_rot/2), else (2i, 2i+1).
     void (*rope)(float *head, const float *cs, int n_rot, bool neox);

@@ -2,6 +2,7 @@
 // bit, at every small size, with and without overlap, at any alignment.
 #include "check.h"
 #include "kern/half.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,6 +31,22 @@ static float *odd_row(check *c, int n) {
     return x;
 }
 
+// What is not a number, not finite, or at an end of what floats hold; and numbers between.
+static float *special_row(check *c, int n) {
+    static const float special[] = {NAN,      INFINITY,  -INFINITY, FLT_MAX, -FLT_MAX, FLT_MIN,
+                                    -FLT_MIN, 0x1p-149f, -0.0f,     0.0f,    1e20f,    -1e30f};
+    float *x = odd_row(c, n);
+    const int first = check_below(c, 4) ? 3 : 0; // most rows are finite, or all sums would be NaN
+    for (int i = 0; i < n; i++)
+        if (!check_below(c, 3))
+            x[i] = special[first + check_below(c, (int)(sizeof special / sizeof *special) - first)];
+    return x;
+}
+
+static float *any_row(check *c, int n, int specials) {
+    return specials ? special_row(c, n) : odd_row(c, n);
+}
+
 static float *copy_row(const float *x, int n) {
     float *y = check_buffer((size_t)n * sizeof *y);
     memcpy(y, x, (size_t)n * sizeof *y);
@@ -42,6 +59,17 @@ static void compare(check *c, const float *expected, const float *found, int n, 
     check_release();
 }
 
+// Equal bits, or NaN in both: which NaN is left to the processor.
+static void compare_numbers(check *c, const float *expected, const float *found, int n,
+                            const char *what) {
+    bool same = check_fronts_intact();
+    for (int i = 0; i < n; i++)
+        same &= isnan(expected[i]) ? isnan(found[i])
+                                   : fr_f32_bits(expected[i]) == fr_f32_bits(found[i]);
+    check_case(c, same, "%s n %d", what, n);
+    check_release();
+}
+
 static void rmsnorm_in_place_and_not(check *c, int n) {
     const float eps = check_below(c, 2) ? 1e-6f : 1e-5f;
     for (int mode = 0; mode < 4; mode++) { // bit 0: y is x; bit 1: no weights
@@ -51,6 +79,57 @@ static void rmsnorm_in_place_and_not(check *c, int n) {
         c->ref->rmsnorm(y0, x0, w, n, eps);
         c->kern->rmsnorm(y1, x1, w, n, eps);
         compare(c, y0, y1, n, "rmsnorm");
+    }
+}
+
+static void layernorm_in_place_and_not(check *c, int n) {
+    const float eps = check_below(c, 2) ? 1e-6f : 1e-5f;
+    for (int mode = 0; mode < 16; mode++) { // y is x; no weights; no biases; specials
+        float *x0 = any_row(c, n, mode & 8), *x1 = copy_row(x0, n);
+        float *w = mode & 2 ? NULL : odd_row(c, n), *b = mode & 4 ? NULL : odd_row(c, n);
+        float *y0 = mode & 1 ? x0 : check_buffer((size_t)n * sizeof(float));
+        float *y1 = mode & 1 ? x1 : check_buffer((size_t)n * sizeof(float));
+        c->ref->layernorm(y0, x0, w, b, n, eps);
+        c->kern->layernorm(y1, x1, w, b, n, eps);
+        compare_numbers(c, y0, y1, n, "layernorm");
+    }
+}
+
+// Also by its promise: the bits of gelu_mul beside ones.
+static void gelu_in_place_and_not(check *c, int n) {
+    for (int mode = 0; mode < 4; mode++) { // y is x; specials
+        float *x0 = any_row(c, n, mode & 2), *x1 = copy_row(x0, n), *x2 = copy_row(x0, n);
+        float *ones = check_buffer((size_t)n * sizeof(float));
+        for (int i = 0; i < n; i++)
+            ones[i] = 1.0f;
+        float *y0 = mode & 1 ? x0 : check_buffer((size_t)n * sizeof(float));
+        float *y1 = mode & 1 ? x1 : check_buffer((size_t)n * sizeof(float));
+        c->ref->gelu(y0, x0, n);
+        c->kern->gelu(y1, x1, n);
+        c->kern->gelu_mul(x2, x2, ones, n);
+        for (int i = 0; i < n; i++)
+            if (isnan(y1[i]) && isnan(x2[i])) x2[i] = y1[i];
+        check_case(c, !memcmp(y1, x2, (size_t)n * sizeof *y1), "gelu and gelu_mul, n %d", n);
+        compare_numbers(c, y0, y1, n, "gelu");
+    }
+}
+
+static void softcap(check *c, int n) {
+    static const float caps[] = {50, 30, 15, 1, 0.007f, 1e-30f, 1e30f, FLT_MAX};
+    for (int specials = 0; specials < 2; specials++) {
+        const float cap = caps[check_below(c, (int)(sizeof caps / sizeof *caps))];
+        const float size = cap < 1e30f ? cap : 1.0f;
+        float *x0 = any_row(c, n, specials);
+        for (int i = 0; i < n; i++)
+            if (check_below(c, 2)) x0[i] *= size; // where tanh bends
+        float *x1 = copy_row(x0, n);
+        c->ref->softcap(x0, n, cap);
+        c->kern->softcap(x1, n, cap);
+        bool inside = true;
+        for (int i = 0; i < n; i++) // the reference itself by the promise's words
+            inside &= isnan(x0[i]) || fabsf(x0[i]) <= cap;
+        check_case(c, inside, "softcap n %d: a value beyond the cap %g", n, (double)cap);
+        compare_numbers(c, x0, x1, n, "softcap");
     }
 }
 
@@ -196,9 +275,12 @@ static void split(check *c, int n) {
 
 static void one_size(check *c, int n) {
     rmsnorm_in_place_and_not(c, n);
+    layernorm_in_place_and_not(c, n);
     add_and_scale(c, n);
     gated(c, c->ref->silu_mul, c->kern->silu_mul, n, "silu_mul");
     gated(c, c->ref->gelu_mul, c->kern->gelu_mul, n, "gelu_mul");
+    gelu_in_place_and_not(c, n);
+    softcap(c, n);
     argmax(c, n);
     run_max(c, n);
     weigh(c, n);
@@ -207,6 +289,7 @@ static void one_size(check *c, int n) {
 
 void check_vector(check *c) {
     static const int large[] = {576, 1536, 4095, 4096, 4097, 8960, 49152, 151936};
+    layernorm_in_place_and_not(c, 0), gelu_in_place_and_not(c, 0), softcap(c, 0);
     for (int n = 1; n <= (c->quick ? 70 : 300); n++)
         one_size(c, n);
     for (int i = 0; i < (c->quick ? 6 : 8); i++)

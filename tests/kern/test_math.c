@@ -1,6 +1,7 @@
 // The fixed mathematics against the C library's within stated bounds, and against recorded bits.
 #include "kern/exp4.h"
 #include "kern/math.h"
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,6 +89,66 @@ static void silu_and_gelu_match_their_formulas(void **state) {
     }
     assert_true(fr_silu(0) == 0 && fr_gelu(0) == 0);
     assert_true(fr_silu(100) == 100 && fr_gelu(100) == 100);
+}
+
+static float any_size(int lowest, int highest) { // with its exponent drawn; either sign
+    const double x = ldexp(1 + uniform(), lowest + (int)(uniform() * (highest - lowest + 1)));
+    return (float)(uniform() < 0.5 ? x : -x);
+}
+
+static void tanh_is_within_1_2_ulp(void **state) {
+    (void)state;
+    double worst = 0;
+    for (int i = 0; i < 600000; i++) {
+        const float x = i % 2 ? any_size(-30, 4) : (float)(-3 + 6 * uniform());
+        const double exact = tanh((double)x), ulp = ldexp(1, ilogb(exact) - 23);
+        const double error = fabs((double)fr_tanh(x) - exact) / ulp;
+        if (error > worst) worst = error;
+    }
+    printf("tanh: worst error %.2f ulp\n", worst);
+    assert_true(worst < 1.2);
+}
+
+static void tanh_is_odd_and_never_falls(void **state) {
+    (void)state;
+    for (int i = 0; i < 400000; i++) {
+        const float x = fabsf(i % 2 ? any_size(-149, 127) : any_size(-2, 1));
+        const float y = fr_tanh(x), after = fr_tanh(nextafterf(x, INFINITY));
+        assert_true(y >= 0 && y <= after && after <= 1);
+        assert_int_equal(fr_f32_bits(fr_tanh(-x)), fr_f32_bits(y) | 0x80000000u);
+    }
+    float x = 1 - 0x1p-14f; // the border of its two forms
+    for (int i = 0; i < 2000; i++, x = nextafterf(x, 2))
+        assert_true(fr_tanh(x) <= fr_tanh(nextafterf(x, 2)));
+    assert_true(x > 1);
+}
+
+static void tanh_ends_are_defined(void **state) {
+    (void)state;
+    const float small[] = {0.0f,       -0.0f,   0x1p-149f, -0x1p-149f, 0x1.fffffcp-127f,
+                           -0x1p-126f, 0x1p-13f};
+    for (size_t i = 0; i < sizeof small / sizeof *small;
+         i++) // to the sign of zero, a subnormal whole
+        assert_int_equal(fr_f32_bits(fr_tanh(small[i])), fr_f32_bits(small[i]));
+    const float large[] = {10, 44, 44.1f, 88, 1e9f, FLT_MAX, INFINITY};
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+        assert_true(fr_tanh(large[i]) == 1 && fr_tanh(-large[i]) == -1);
+    assert_true(isnan(fr_tanh(NAN)) && isnan(fr_tanh(-NAN)));
+}
+
+static void softcap_matches_its_formula(void **state) {
+    (void)state;
+    const float caps[] = {50, 30, 1, 0.013f, 1e30f, FLT_MAX};
+    for (int i = 0; i < 300000; i++) {
+        const float cap = caps[i % 6], x = cap * any_size(-20, 4);
+        if (!isfinite(x)) continue;
+        const double exact = (double)cap * tanh((double)x / (double)cap);
+        assert_true(fabs((double)fr_softcap(x, cap) - exact) <= 3e-7 * fabs(exact));
+        assert_true(fabsf(fr_softcap(x, cap)) <= cap);
+    }
+    assert_true(fr_softcap(INFINITY, 50) == 50 && fr_softcap(-INFINITY, 50) == -50);
+    assert_true(isnan(fr_softcap(NAN, 50)));
+    assert_int_equal(fr_f32_bits(fr_softcap(-0.0f, 50)), 0x80000000u);
 }
 
 static void check_angle(double x, double bound) {
@@ -179,6 +240,18 @@ static void bits_are_those_recorded(void **state) {
     assert_true(hash == 0x57b731ebeb64d94du);
 }
 
+static void bits_of_tanh_are_those_recorded(void **state) {
+    (void)state;
+    uint64_t hash = 0xcbf29ce484222325u;
+    random_state = 7;
+    for (int i = 0; i < 40000; i++) {
+        const float x = any_size(-30, 7), y = fr_tanh(x), capped = fr_softcap(x, 30);
+        hash = mix(mix(hash, &y, sizeof y), &capped, sizeof capped);
+    }
+    printf("hash of tanh %016llx\n", (unsigned long long)hash);
+    assert_true(hash == 0x00e1be4610d1dbd7u);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exp_is_within_three_ulp),
@@ -186,12 +259,17 @@ int main(void) {
         cmocka_unit_test(exp_in_four_lanes_is_near),
         cmocka_unit_test(exp_ends_are_defined),
         cmocka_unit_test(silu_and_gelu_match_their_formulas),
+        cmocka_unit_test(tanh_is_within_1_2_ulp),
+        cmocka_unit_test(tanh_is_odd_and_never_falls),
+        cmocka_unit_test(tanh_ends_are_defined),
+        cmocka_unit_test(softcap_matches_its_formula),
         cmocka_unit_test(sincos_is_within_1e_15),
         cmocka_unit_test(sincos_of_no_angle_turns_nothing),
         cmocka_unit_test(log_is_within_two_ulp),
         cmocka_unit_test(exp_f64_is_within_two_ulp),
         cmocka_unit_test(pow_gives_rope_frequencies),
         cmocka_unit_test(bits_are_those_recorded),
+        cmocka_unit_test(bits_of_tanh_are_those_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

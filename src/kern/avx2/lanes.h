@@ -1,7 +1,8 @@
-// lanes.h — what the AVX2 kernels share: exp in eight lanes, the joining of 16 partial
+// lanes.h — what the AVX2 kernels share: exp and tanh in eight lanes, the joining of 16 partial
 // sums, the largest lane.
 #ifndef FR_KERN_AVX2_LANES_H
 #define FR_KERN_AVX2_LANES_H
+#include "kern/math.h"
 #include "kern/tile.h"
 #include <immintrin.h>
 #include <stdint.h>
@@ -26,6 +27,25 @@ FR_INLINE __m256 fr_exp8(__m256 x) {
     const __m256i e = _mm256_add_epi32(_mm256_castps_si256(t), _mm256_set1_epi32(127));
     const __m256 power = _mm256_castsi256_ps(_mm256_slli_epi32(e, 23));
     return _mm256_andnot_ps(below, _mm256_mul_ps(p, power));
+}
+
+// fr_tanh in every lane: both of its forms, then the one that counts there.
+FR_INLINE __m256 fr_tanh8(__m256 x) {
+    const __m256 sign = _mm256_and_ps(x, _mm256_set1_ps(-0.0f)), one = _mm256_set1_ps(1.0f);
+    const __m256 a = _mm256_xor_ps(x, sign), z = _mm256_mul_ps(a, a);
+    __m256 p = _mm256_set1_ps(FR_TANH_6);
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(FR_TANH_5));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(FR_TANH_4));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(FR_TANH_3));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(FR_TANH_2));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(FR_TANH_1));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(FR_TANH_0));
+    const __m256 near = _mm256_fmadd_ps(_mm256_mul_ps(a, z), p, a);
+    const __m256 two = _mm256_set1_ps(2.0f);
+    const __m256 e = _mm256_add_ps(fr_exp8(_mm256_mul_ps(two, a)), one);
+    const __m256 far = _mm256_sub_ps(one, _mm256_div_ps(two, e));
+    const __m256 y = _mm256_blendv_ps(far, near, _mm256_cmp_ps(a, one, _CMP_LT_OQ));
+    return _mm256_or_ps(y, sign);
 }
 
 // The largest lane, none of them NaN; of two zeros either.

@@ -30,6 +30,56 @@ void fr_rmsnorm_avx2(float *y, const float *x, const float *w, int n, float eps)
         y[i] = w ? (x[i] * factor) * w[i] : x[i] * factor;
 }
 
+static float mean_of(const float *x, int n) {
+    __m256 low = _mm256_setzero_ps(), high = low;
+    int i = 0;
+    for (; i + 16 <= n; i += 16) {
+        low = _mm256_add_ps(low, _mm256_loadu_ps(x + i));
+        high = _mm256_add_ps(high, _mm256_loadu_ps(x + i + 8));
+    }
+    float rest[16] = {0}; // a + 0 leaves the other lanes as they are
+    memcpy(rest, x + i, (size_t)(n - i) * sizeof *x);
+    low = _mm256_add_ps(low, _mm256_loadu_ps(rest));
+    high = _mm256_add_ps(high, _mm256_loadu_ps(rest + 8));
+    return fr_join16(low, high) / (float)n;
+}
+
+// The mean of (x - mean)^2.
+static float variance_of(const float *x, int n, float mean) {
+    const __m256 m = _mm256_set1_ps(mean);
+    __m256 low = _mm256_setzero_ps(), high = low;
+    int i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m256 d0 = _mm256_sub_ps(_mm256_loadu_ps(x + i), m);
+        const __m256 d1 = _mm256_sub_ps(_mm256_loadu_ps(x + i + 8), m);
+        low = _mm256_fmadd_ps(d0, d0, low);
+        high = _mm256_fmadd_ps(d1, d1, high);
+    }
+    float rest[16] = {0}; // fma(0, 0, a) leaves the other lanes as they are
+    for (int l = 0; i + l < n; l++)
+        rest[l] = x[i + l] - mean;
+    const __m256 d0 = _mm256_loadu_ps(rest), d1 = _mm256_loadu_ps(rest + 8);
+    low = _mm256_fmadd_ps(d0, d0, low);
+    high = _mm256_fmadd_ps(d1, d1, high);
+    return fr_join16(low, high) / (float)n;
+}
+
+void fr_layernorm_avx2(float *y, const float *x, const float *w, const float *b, int n, float eps) {
+    const float mean = mean_of(x, n), factor = 1.0f / sqrtf(variance_of(x, n, mean) + eps);
+    const __m256 m = _mm256_set1_ps(mean), f = _mm256_set1_ps(factor);
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256 v = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(x + i), m), f);
+        if (w) v = _mm256_mul_ps(v, _mm256_loadu_ps(w + i));
+        if (b) v = _mm256_add_ps(v, _mm256_loadu_ps(b + i));
+        _mm256_storeu_ps(y + i, v);
+    }
+    for (; i < n; i++) {
+        const float v = (x[i] - mean) * factor, weighted = w ? v * w[i] : v;
+        y[i] = b ? weighted + b[i] : weighted;
+    }
+}
+
 void fr_add_avx2(float *y, const float *x, int n) {
     int i = 0;
     for (; i + 8 <= n; i += 8)
@@ -60,22 +110,45 @@ void fr_silu_mul_avx2(float *y, const float *gate, const float *up, int n) {
         y[i] = fr_silu(gate[i]) * up[i];
 }
 
-void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, int n) {
+// fr_gelu in every lane.
+FR_INLINE __m256 gelu8(__m256 x) {
     const __m256 one = _mm256_set1_ps(1.0f), two = _mm256_set1_ps(2.0f);
+    const __m256 cubic =
+        _mm256_fmadd_ps(_mm256_mul_ps(_mm256_set1_ps(0.044715f), x), _mm256_mul_ps(x, x), x);
+    const __m256 z = _mm256_mul_ps(_mm256_set1_ps(0x1.988454p-1f), cubic);
+    const __m256 d = _mm256_add_ps(fr_exp8(_mm256_mul_ps(two, z)), one);
+    const __m256 t = _mm256_sub_ps(one, _mm256_div_ps(two, d));
+    const __m256 half = _mm256_mul_ps(_mm256_set1_ps(0.5f), x);
+    return _mm256_mul_ps(half, _mm256_add_ps(one, t));
+}
+
+void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, int n) {
     int i = 0;
     for (; i + 8 <= n; i += 8) {
-        const __m256 x = _mm256_loadu_ps(gate + i);
-        const __m256 cubic =
-            _mm256_fmadd_ps(_mm256_mul_ps(_mm256_set1_ps(0.044715f), x), _mm256_mul_ps(x, x), x);
-        const __m256 z = _mm256_mul_ps(_mm256_set1_ps(0x1.988454p-1f), cubic);
-        const __m256 d = _mm256_add_ps(fr_exp8(_mm256_mul_ps(two, z)), one);
-        const __m256 t = _mm256_sub_ps(one, _mm256_div_ps(two, d));
-        const __m256 half = _mm256_mul_ps(_mm256_set1_ps(0.5f), x);
-        const __m256 g = _mm256_mul_ps(half, _mm256_add_ps(one, t));
+        const __m256 g = gelu8(_mm256_loadu_ps(gate + i));
         _mm256_storeu_ps(y + i, _mm256_mul_ps(g, _mm256_loadu_ps(up + i)));
     }
     for (; i < n; i++)
         y[i] = fr_gelu(gate[i]) * up[i];
+}
+
+void fr_gelu_avx2(float *y, const float *x, int n) {
+    int i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, gelu8(_mm256_loadu_ps(x + i)));
+    for (; i < n; i++)
+        y[i] = fr_gelu(x[i]);
+}
+
+void fr_softcap_avx2(float *x, int n, float cap) {
+    const __m256 c = _mm256_set1_ps(cap);
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256 t = fr_tanh8(_mm256_div_ps(_mm256_loadu_ps(x + i), c));
+        _mm256_storeu_ps(x + i, _mm256_mul_ps(c, t));
+    }
+    for (; i < n; i++)
+        x[i] = fr_softcap(x[i], cap);
 }
 
 static void rotate_pair(float *px, float *py, float c, float s) {

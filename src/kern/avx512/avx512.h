@@ -8,10 +8,14 @@ void fr_quantize_avx512(const fr_act *a, const float *x, int ldx, int b0, int b1
 
 // vector.c
 void fr_rmsnorm_avx512(float *y, const float *x, const float *w, int n, float eps);
+void fr_layernorm_avx512(float *y, const float *x, const float *w, const float *b, int n,
+                         float eps);
 void fr_add_avx512(float *y, const float *x, int n);
 void fr_scale_avx512(float *y, float factor, int n);
 void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n);
 void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, int n);
+void fr_gelu_avx512(float *y, const float *x, int n);
+void fr_softcap_avx512(float *x, int n, float cap);
 void fr_rope_avx512(float *head, const float *cs, int n_rot, bool neox);
 int fr_argmax_avx512(const float *x, int n);
 

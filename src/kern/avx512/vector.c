@@ -18,6 +18,40 @@ void fr_rmsnorm_avx512(float *y, const float *x, const float *w, int n, float ep
     }
 }
 
+static float mean_of(const float *x, int n) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int i = 0; i < n; i += 16) // a lane past n adds 0: no bit changes
+        sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(fr_lane_mask(n - i), x + i));
+    return fr_join_lanes(sum) / (float)n;
+}
+
+// The mean of (x - mean)^2.
+static float variance_of(const float *x, int n, float mean) {
+    const __m512 m = _mm512_set1_ps(mean);
+    __m512 sum = _mm512_setzero_ps();
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lane_mask(n - i);
+        const __m512 d = _mm512_sub_ps(_mm512_maskz_loadu_ps(lanes, x + i), m);
+        const __m512 kept = _mm512_maskz_mov_ps(lanes, d);
+        sum = _mm512_fmadd_ps(kept, kept, sum);
+    }
+    return fr_join_lanes(sum) / (float)n;
+}
+
+void fr_layernorm_avx512(float *y, const float *x, const float *w, const float *b, int n,
+                         float eps) {
+    const float mean = mean_of(x, n);
+    const __m512 factor = _mm512_set1_ps(1.0f / sqrtf(variance_of(x, n, mean) + eps));
+    const __m512 m = _mm512_set1_ps(mean);
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lane_mask(n - i);
+        __m512 v = _mm512_mul_ps(_mm512_sub_ps(_mm512_maskz_loadu_ps(lanes, x + i), m), factor);
+        if (w) v = _mm512_mul_ps(v, _mm512_maskz_loadu_ps(lanes, w + i));
+        if (b) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(lanes, b + i));
+        _mm512_mask_storeu_ps(y + i, lanes, v);
+    }
+}
+
 void fr_add_avx512(float *y, const float *x, int n) {
     for (int i = 0; i < n; i += 16) {
         const __mmask16 lanes = fr_lane_mask(n - i);
@@ -48,20 +82,40 @@ void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n) {
     }
 }
 
-void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, int n) {
+// fr_gelu in every lane.
+FR_INLINE __m512 gelu16(__m512 x) {
     const __m512 one = _mm512_set1_ps(1.0f), two = _mm512_set1_ps(2.0f);
+    const __m512 cube =
+        _mm512_fmadd_ps(_mm512_mul_ps(_mm512_set1_ps(0.044715f), x), _mm512_mul_ps(x, x), x);
+    const __m512 z = _mm512_mul_ps(_mm512_set1_ps(0x1.988454p-1f), cube);
+    const __m512 e = _mm512_add_ps(fr_exp16(_mm512_mul_ps(two, z)), one);
+    const __m512 t = _mm512_sub_ps(one, _mm512_div_ps(two, e));
+    const __m512 half = _mm512_mul_ps(_mm512_set1_ps(0.5f), x);
+    return _mm512_mul_ps(half, _mm512_add_ps(one, t));
+}
+
+void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, int n) {
     for (int i = 0; i < n; i += 16) {
         const __mmask16 lanes = fr_lane_mask(n - i);
-        const __m512 x = _mm512_maskz_loadu_ps(lanes, gate + i);
+        const __m512 g = gelu16(_mm512_maskz_loadu_ps(lanes, gate + i));
         const __m512 u = _mm512_maskz_loadu_ps(lanes, up + i);
-        const __m512 cube =
-            _mm512_fmadd_ps(_mm512_mul_ps(_mm512_set1_ps(0.044715f), x), _mm512_mul_ps(x, x), x);
-        const __m512 z = _mm512_mul_ps(_mm512_set1_ps(0x1.988454p-1f), cube);
-        const __m512 e = _mm512_add_ps(fr_exp16(_mm512_mul_ps(two, z)), one);
-        const __m512 t = _mm512_sub_ps(one, _mm512_div_ps(two, e));
-        const __m512 half = _mm512_mul_ps(_mm512_set1_ps(0.5f), x);
-        const __m512 gelu = _mm512_mul_ps(half, _mm512_add_ps(one, t));
-        _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(gelu, u));
+        _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(g, u));
+    }
+}
+
+void fr_gelu_avx512(float *y, const float *x, int n) {
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lane_mask(n - i);
+        _mm512_mask_storeu_ps(y + i, lanes, gelu16(_mm512_maskz_loadu_ps(lanes, x + i)));
+    }
+}
+
+void fr_softcap_avx512(float *x, int n, float cap) {
+    const __m512 c = _mm512_set1_ps(cap);
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lane_mask(n - i);
+        const __m512 t = fr_tanh16(_mm512_div_ps(_mm512_maskz_loadu_ps(lanes, x + i), c));
+        _mm512_mask_storeu_ps(x + i, lanes, _mm512_mul_ps(c, t));
     }
 }
 

@@ -8,10 +8,14 @@ void fr_quantize_scalar(const fr_act *a, const float *x, int ldx, int b0, int b1
 
 // vector.c
 void fr_rmsnorm_scalar(float *y, const float *x, const float *w, int n, float eps);
+void fr_layernorm_scalar(float *y, const float *x, const float *w, const float *b, int n,
+                         float eps);
 void fr_add_scalar(float *y, const float *x, int n);
 void fr_scale_scalar(float *y, float factor, int n);
 void fr_silu_mul_scalar(float *y, const float *gate, const float *up, int n);
 void fr_gelu_mul_scalar(float *y, const float *gate, const float *up, int n);
+void fr_gelu_scalar(float *y, const float *x, int n);
+void fr_softcap_scalar(float *x, int n, float cap);
 void fr_rope_scalar(float *head, const float *cs, int n_rot, bool neox);
 int fr_argmax_scalar(const float *x, int n);
 

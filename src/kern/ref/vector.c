@@ -4,16 +4,36 @@
 #include "kern/ref/ref.h"
 #include <math.h>
 
+// 16 partial sums, halves onto each other.
+static float join(float a[16]) {
+    for (int half = 8; half; half /= 2)
+        for (int l = 0; l < half; l++)
+            a[l] += a[l + half];
+    return a[0];
+}
+
 void fr_rmsnorm_scalar(float *y, const float *x, const float *w, int n, float eps) {
     float a[16] = {0};
     for (int i = 0; i < n; i++)
         a[i % 16] = __builtin_fmaf(x[i], x[i], a[i % 16]);
-    for (int half = 8; half; half /= 2)
-        for (int l = 0; l < half; l++)
-            a[l] += a[l + half];
-    const float factor = 1.0f / sqrtf(a[0] / (float)n + eps);
+    const float factor = 1.0f / sqrtf(join(a) / (float)n + eps);
     for (int i = 0; i < n; i++)
         y[i] = w ? (x[i] * factor) * w[i] : x[i] * factor;
+}
+
+void fr_layernorm_scalar(float *y, const float *x, const float *w, const float *b, int n,
+                         float eps) {
+    float s[16] = {0}, a[16] = {0};
+    for (int i = 0; i < n; i++)
+        s[i % 16] += x[i];
+    const float mean = join(s) / (float)n;
+    for (int i = 0; i < n; i++)
+        a[i % 16] = __builtin_fmaf(x[i] - mean, x[i] - mean, a[i % 16]);
+    const float factor = 1.0f / sqrtf(join(a) / (float)n + eps);
+    for (int i = 0; i < n; i++) {
+        const float v = (x[i] - mean) * factor, weighted = w ? v * w[i] : v;
+        y[i] = b ? weighted + b[i] : weighted;
+    }
 }
 
 void fr_add_scalar(float *y, const float *x, int n) {
@@ -34,6 +54,16 @@ void fr_silu_mul_scalar(float *y, const float *gate, const float *up, int n) {
 void fr_gelu_mul_scalar(float *y, const float *gate, const float *up, int n) {
     for (int i = 0; i < n; i++)
         y[i] = fr_gelu(gate[i]) * up[i];
+}
+
+void fr_gelu_scalar(float *y, const float *x, int n) {
+    for (int i = 0; i < n; i++)
+        y[i] = fr_gelu(x[i]);
+}
+
+void fr_softcap_scalar(float *x, int n, float cap) {
+    for (int i = 0; i < n; i++)
+        x[i] = fr_softcap(x[i], cap);
 }
 
 void fr_rope_scalar(float *head, const float *cs, int n_rot, bool neox) {

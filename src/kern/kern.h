@@ -105,6 +105,8 @@ typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows 
     const int32_t *pos;     // logical position of scratch slot i, `scratch` of them
     float scale;
     float *work; // fr_attend_work_floats(committed + scratch, head_dim) floats of this thread
+    // Above 0: each scaled score becomes cap * tanh(score / cap) before the maximum. 0: no cap.
+    float cap;
 } fr_attend;
 enum { FR_ATTEND_ROWS = 48 }; // query rows of one call, which walk over K and V together
 size_t fr_attend_work_floats(int slots, int head_dim);

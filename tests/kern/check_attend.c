@@ -20,7 +20,7 @@ typedef struct tree {
     const fr_view *views[MAX_Q];
     uint8_t *k, *v;
     float *work;
-    float scale;
+    float scale, cap;
 } tree;
 
 static size_t plane_bytes(const tree *t, fr_kv_form form) {
@@ -31,6 +31,7 @@ static size_t plane_bytes(const tree *t, fr_kv_form form) {
 static void make_shape(check *c, tree *t) {
     static const int dims[] = {64, 64, 80, 96, 128, 256, 4, 8, 12, 20, 24, 60, 100};
     static const int wide[] = {32, 64, 64, 96, 128, 160, 256}; // multiples of 32
+    static const float caps[] = {50, 20, 5, 0.5f, 1e-20f, 1e30f};
     static const int contexts[] = {0, 1, 15, 16, 17, 31, 32, 33, 128};
     t->k_form = (fr_kv_form)check_below(c, FR_KV_FORMS);
     t->v_form = (fr_kv_form)check_below(c, FR_KV_FORMS);
@@ -44,6 +45,7 @@ static void make_shape(check *c, tree *t) {
     if (t->committed + t->scratch == 0) t->committed = 1;
     t->n_q = 1 + check_below(c, check_below(c, 2) ? 8 : MAX_Q);
     t->scale = check_uniform(c, 0.05f, 0.3f);
+    t->cap = check_below(c, 2) ? 0.0f : caps[check_below(c, sizeof caps / sizeof *caps)];
 }
 
 static void make_parents(check *c, tree *t) {
@@ -115,6 +117,7 @@ static float *attend(const fr_kern *kern, const tree *t, bool *gaps_intact) {
                               .scratch = t->scratch,
                               .pos = t->pos,
                               .scale = t->scale,
+                              .cap = t->cap,
                               .work = t->work});
     memset(&poison, CHECK_POISON, sizeof poison);
     for (int r = 0; r + 1 < t->n_q; r++)
@@ -162,7 +165,8 @@ static bool equals_plain_decoding(const fr_kern *kern, const tree *t, int r,
                   .committed = t->committed + depth,
                   .head_dim = t->head_dim,
                   .n_q = 1,
-                  .scale = t->scale};
+                  .scale = t->scale,
+                  .cap = t->cap};
     plain.k = check_buffer(plane_bytes(&plain, t->k_form));
     plain.v = check_buffer(plane_bytes(&plain, t->v_form));
     plain.work = check_buffer(fr_attend_work_floats(plain.committed, t->head_dim) * sizeof(float));
@@ -265,8 +269,9 @@ static void one_tree(check *c, tree *t, int number) {
             if (!(found[r * stride + d] > -3 && found[r * stride + d] < 3))
                 finite = false; // of V's size
     check_case(c, intact && finite && !memcmp(expected, found, bytes) && check_fronts_intact(),
-               "attend tree %d: forms %d %d committed %d scratch %d head_dim %d rows %d", number,
-               t->k_form, t->v_form, t->committed, t->scratch, t->head_dim, t->n_q);
+               "attend tree %d: forms %d %d committed %d scratch %d head_dim %d rows %d cap %g",
+               number, t->k_form, t->v_form, t->committed, t->scratch, t->head_dim, t->n_q,
+               (double)t->cap);
     for (int i = 0; i < 3; i++) {
         const int r = check_below(c, t->n_q);
         check_case(c, equals_plain_decoding(c->kern, t, r, found + r * stride),

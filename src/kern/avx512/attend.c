@@ -74,6 +74,7 @@ void fr_attend_avx512(const fr_attend *job) {
     fr_query_scores(&w, keys, fr_query_slot(job->v, job->v_form, job->head_dim, w.begin));
     for (int r = 0; r < job->n_q; r++) {
         float *p = fr_query_weights(&w, r, w.begin);
+        if (job->cap) fr_softcap_avx512(p, w.end - w.begin, job->cap);
         hide(&w, job->view[r], p);
         inverse[r] = weigh(&w, job->view[r], p);
     }

@@ -87,6 +87,7 @@ static void attend_row(const fr_attend *job, const float *x, const fr_view *view
     for (int t = 0; t < slots; t++) {
         if (!visible(job, view, t)) continue;
         p[t] = keys.score(job, &q, t) * job->scale;
+        if (job->cap) p[t] = fr_softcap(p[t], job->cap);
         if (p[t] > max) max = p[t];
     }
     for (int d = 0; d < head_dim; d++)

@@ -133,7 +133,6 @@ void fr_config_refuse_unread(fr_config_reader *r, const fr_config *c) {
                  kv->key.data + arch + 1);
         const allowed_key *k = find(scalings, sizeof scalings / sizeof *scalings, suffix);
         if (is_read(r, suffix)) continue;
-        if (c->ignores_final_cap && !strcmp(suffix, "final_logit_softcapping")) continue;
         if (k)
             check_allowed(r, kv, k);
         else if (!strncmp(suffix, "rope.", 5) || !strncmp(suffix, "attention.", 10))

@@ -16,6 +16,29 @@ static void amend_gemma3(fr_config *c, const fr_gguf *g) {
     c->ignores_final_cap = c->n_layer == 26 && fr_gguf_find(g, "gemma3.rope.local.freq_base");
 }
 
+// Granite's, but for the attention's.
+enum { SCALES = FR_READS_EMBEDDING_SCALE | FR_READS_RESIDUAL_SCALE | FR_READS_LOGIT_DIVISOR };
+
+// The 27B model alone scales by the width of a head as if the heads split the residual stream.
+static void amend_gemma2(fr_config *c, const fr_gguf *g) {
+    (void)g;
+    if (c->n_layer == 46) c->plan[0].attn_scale = (float)(1 / sqrt((double)(c->d / c->n_head)));
+}
+
+// Old files do not name their scales.
+static void amend_minicpm(fr_config *c, const fr_gguf *g) {
+    (void)g;
+    c->embed_scale = 12;
+    c->plan[0].residual_scale = (float)(1.4 / sqrt((double)c->n_layer));
+    c->logit_scale = (float)c->d / 256;
+}
+
+// The 32B model alone has windows.
+static void amend_exaone4(fr_config *c, const fr_gguf *g) {
+    (void)g;
+    if (c->n_layer == 64) c->window = 4096;
+}
+
 const fr_family fr_families[] = {
     {.name = "llama", .windows = FR_WINDOW_ALL},
     {.name = "qwen2", .neox = true, .has_biases = true},
@@ -33,7 +56,59 @@ const fr_family fr_families[] = {
      .rope_base_local = 10000,
      .eps = 1e-6f,
      .scales_embeddings = true,
+     .reads = FR_READS_FINAL_CAP,
      .amend = amend_gemma3},
+    {.name = "gemma2",
+     .neox = true,
+     .place = FR_NORM_AROUND,
+     .feed = FR_FEED_GELU,
+     .windows = FR_WINDOW_SOME,
+     .full_every = 2,
+     .window = 4096,
+     .attn_cap = 50,
+     .final_cap = 30,
+     .scales_embeddings = true,
+     .reads = FR_READS_ATTENTION_CAP | FR_READS_FINAL_CAP,
+     .amend = amend_gemma2},
+    {.name = "smollm3", .rope_rule = FR_ROTATE_THREE},
+    {.name = "granite", .reads = SCALES | FR_READS_ATTENTION_SCALE | FR_READS_FINETUNED},
+    {.name = "minicpm", .reads = SCALES, .amend = amend_minicpm},
+    {.name = "mistral3", .reads = FR_READS_TEMPERATURE | FR_READS_YARN_MULTIPLIER},
+    {.name = "ernie4_5"},
+    {.name = "seed_oss", .neox = true, .ffn_norm = "post_attention_norm"},
+    {.name = "glm4", .place = FR_NORM_AROUND},
+    {.name = "hunyuan-dense", .neox = true, .qk_norm = FR_QK_ROTATED},
+    {.name = "olmo2",
+     .neox = true,
+     .place = FR_NORM_AFTER,
+     .qk_norm = FR_QK_WHOLE,
+     .windows = FR_WINDOW_SOME,
+     .full_every = 4,
+     .plain_local = true},
+    {.name = "exaone4",
+     .neox = true,
+     .place = FR_NORM_AFTER,
+     .qk_norm = FR_QK_HEAD,
+     .windows = FR_WINDOW_SOME,
+     .full_every = 4,
+     .rope_rule = FR_ROTATE_LOCAL,
+     .amend = amend_exaone4},
+    {.name = "command-r",
+     .norm = FR_NORM_LAYER,
+     .place = FR_NORM_SHARED,
+     .reads = FR_READS_LOGIT_SCALE},
+    {.name = "cohere2",
+     .norm = FR_NORM_LAYER,
+     .place = FR_NORM_SHARED,
+     .windows = FR_WINDOW_SOME,
+     .full_every = 4,
+     .rope_rule = FR_ROTATE_LOCAL,
+     .reads = FR_READS_LOGIT_SCALE},
+    {.name = "starcoder2",
+     .neox = true,
+     .is_biased = true,
+     .norm = FR_NORM_LAYER,
+     .feed = FR_FEED_PLAIN},
 };
 const int fr_n_families = sizeof fr_families / sizeof *fr_families;
 

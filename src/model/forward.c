@@ -2,6 +2,7 @@
 // then logits and final states are delivered.
 #include "model/forward.h"
 #include "base/clock.h"
+#include "kern/math.h"
 #include "model/layer.h"
 #include <assert.h>
 #include <string.h>
@@ -100,9 +101,26 @@ static void tap(fr_forward *f, int depth, int t, int nt) {
     }
 }
 
+// What the model makes of its head's products, n rows of them: scaled, then capped.
+static void finish_logits(fr_forward *f, float *logits, int n, int t, int nt) {
+    enum { PIECE = 2048 }; // columns that a thread takes at once
+    const fr_config *c = &f->m->config;
+    const int pieces = (f->n_outputs + PIECE - 1) / PIECE;
+    int p0, p1;
+    if (c->logit_scale == 1 && !(c->logit_cap > 0)) return;
+    fr_pool_share(n * pieces, t, nt, &p0, &p1);
+    for (int p = p0; p < p1; p++) {
+        const int at = p % pieces * PIECE, left = f->n_outputs - at;
+        float *z = logits + (size_t)(p / pieces) * (size_t)f->n_outputs + at;
+        if (c->logit_scale != 1) f->m->kern->scale(z, c->logit_scale, left < PIECE ? left : PIECE);
+        if (c->logit_cap > 0) f->m->kern->softcap(z, left < PIECE ? left : PIECE, c->logit_cap);
+    }
+    fr_layer_mark(f, t, FR_PHASE_HEAD);
+}
+
 // logits = the head on n final hidden states (row stride d).
 static void read_head(fr_forward *f, const float *hidden, int n, float *logits, int t, int nt) {
-    const fr_layer_output out = {f->head, logits, f->n_outputs};
+    const fr_layer_output out = {.w = f->head, .y = logits, .ldy = f->n_outputs};
     fr_layer_project(f, hidden, f->m->config.d, n, &out, 1, FR_END_TO_END, t, nt);
 }
 
@@ -119,8 +137,9 @@ static void read_heads(fr_forward *f, int t, int nt) {
     const fr_pass *p = f->pass;
     const size_t d = (size_t)f->m->config.d;
     if (p->n_seq == 1 && f->limits.own_outputs) { // both in one go
-        const fr_layer_output out[] = {{f->head, f->logits, f->n_outputs},
-                                       {p->own_head[0], f->logits + f->head->m, f->n_outputs}};
+        const fr_layer_output out[] = {
+            {.w = f->head, .y = f->logits, .ldy = f->n_outputs},
+            {.w = p->own_head[0], .y = f->logits + f->head->m, .ldy = f->n_outputs}};
         fr_layer_project(f, f->xn, (int)d, f->n_logits, out, 2, FR_END_TO_END, t, nt);
         return;
     }
@@ -131,7 +150,7 @@ static void read_heads(fr_forward *f, int t, int nt) {
         r = end_of_sequence(p, r, &n);
         if (!n) continue;
         float *y = f->logits + (size_t)at * (size_t)f->n_outputs + f->head->m;
-        const fr_layer_output out = {own, y, f->n_outputs};
+        const fr_layer_output out = {.w = own, .y = y, .ldy = f->n_outputs};
         fr_layer_project(f, f->xn + (size_t)at * d, (int)d, n, &out, 1, FR_END_TO_END, t, nt);
     }
 }
@@ -145,8 +164,7 @@ static void deliver(fr_forward *f, int t, int nt) {
     fr_pool_share(p->n_rows, t, nt, &r0, &r1);
     for (int r = r0; r < r1; r++) {
         if (!(p->rows[r].wants & (FR_WANT_LOGITS | FR_WANT_FINAL))) continue;
-        m->kern->rmsnorm(f->final + r * d, f->x + r * d, m->output_norm, m->config.d,
-                         m->config.eps);
+        fr_model_norm(m, f->final + r * d, f->x + r * d, m->output_norm);
         if (f->logit_row[r] >= 0)
             memcpy(f->xn + f->logit_row[r] * d, f->final + r * d, sizeof(float) * d);
     }
@@ -154,6 +172,13 @@ static void deliver(fr_forward *f, int t, int nt) {
     if (!f->n_logits) return;
     fr_layer_barrier(f, t, FR_PHASE_NORM);
     read_heads(f, t, nt);
+    finish_logits(f, f->logits, f->n_logits, t, nt);
+}
+
+// What queries at a position are multiplied by (fr_layer_plan.temperature).
+static float temper_of(const fr_config *c, int pos) {
+    const double steps = (double)(pos / c->rope_ctx_orig); // an integer: rounded down
+    return (float)(1 + c->plan[0].temperature * fr_log(1 + steps));
 }
 
 static void fill_rope(fr_forward *f, int t, int nt) {
@@ -164,7 +189,8 @@ static void fill_rope(fr_forward *f, int t, int nt) {
         const bool stretched = m->rope_long.freq && f->pass->kv[f->pass->rows[r].seq]->stretched;
         const fr_rope *rope = stretched ? &m->rope_long : &m->rope;
         fr_rope_fill(rope, false, f->pos[r], f->cs + (size_t)r * rope->n_rot);
-        if (f->m->config.has_local)
+        if (m->config.plan[0].temperature > 0) f->temper[r] = temper_of(&m->config, f->pos[r]);
+        if (m->config.has_local)
             fr_rope_fill(rope, true, f->pos[r], f->cs_local + (size_t)r * rope->n_rot);
     }
 }
@@ -186,7 +212,7 @@ static void last_layer(fr_forward *f, int layer, int t, int nt) {
     fr_layer_barrier(f, t, FR_PHASE_ENTER);
     if (!f->n_active) return;
     if (attends) fr_layer_queries(f, layer, t, nt);
-    if (!p->skip || !p->skip[2 * layer + 1]) fr_layer_feed_forward(f, layer, t, nt);
+    if (!p->skip || !p->skip[2 * layer + 1]) fr_layer_feed_forward(f, layer, attends, t, nt);
 }
 
 // Whether some rows deliver nothing that the last layer computes.
@@ -210,8 +236,9 @@ static void run_thread(void *arg, int t, int nt) {
             last_layer(f, l, t, nt);
             continue;
         }
-        if (!p->skip || !p->skip[2 * l]) fr_layer_attention(f, l, t, nt);
-        if (!p->skip || !p->skip[2 * l + 1]) fr_layer_feed_forward(f, l, t, nt);
+        const bool attends = !p->skip || !p->skip[2 * l];
+        if (attends) fr_layer_attention(f, l, t, nt);
+        if (!p->skip || !p->skip[2 * l + 1]) fr_layer_feed_forward(f, l, attends, t, nt);
     }
     tap(f, layers, t, nt);
     deliver(f, t, nt);
@@ -307,6 +334,7 @@ typedef struct fr_head_job {
 static void head_thread(void *arg, int t, int nt) {
     fr_head_job *j = arg;
     read_head(j->f, j->hidden, j->n, j->logits, t, nt);
+    finish_logits(j->f, j->logits, j->n, t, nt);
 }
 
 void fr_forward_head(fr_forward *f, const float *hidden, int n, float *logits) {

@@ -52,19 +52,38 @@ static void multiply(const fr_forward *f, const fr_layer_output *out, int n_out,
     }
 }
 
-// The same panels of the gate and the up projection, then the activation of their columns while
-// they are in this thread's cache. On another core the cache lines would have to travel.
-static void multiply_gated(fr_forward *f, const fr_layer_output *out, fr_layer_joining joining,
-                           int n, const fr_act *act, int p0, int p1, int t) {
-    const bool gelu = joining == FR_GATED_GELU;
+static void activate(const fr_kern *kern, fr_layer_joining joining, float *first,
+                     const float *second, int n) {
+    switch (joining) {
+    case FR_END_TO_END:
+        return;
+    case FR_GATED_SILU:
+        kern->silu_mul(first, first, second, n);
+        return;
+    case FR_GATED_GELU:
+        kern->gelu_mul(first, first, second, n);
+        return;
+    case FR_GELU:
+        kern->gelu(first, first, n);
+    }
+}
+
+// The same panels of all outputs, then the activation of their columns while they are in this
+// thread's cache. On another core the cache lines would have to travel.
+static void multiply_activated(fr_forward *f, const fr_layer_output *out, int n_out,
+                               fr_layer_joining joining, int n, const fr_act *act, int p0, int p1,
+                               int t) {
     const int m = out[0].w->m, begin = FR_PANEL * p0, end = FR_PANEL * p1 < m ? FR_PANEL * p1 : m;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < n_out; i++)
         multiply_one(f, &out[i], act, p0, p1, t);
     fr_layer_mark(f, t, FR_PHASE_PRODUCTS);
     for (int i = 0; i < n; i++) {
-        float *gate = out[0].y + (size_t)i * (size_t)m + begin;
-        const float *up = out[1].y + (size_t)i * (size_t)m + begin;
-        (gelu ? f->m->kern->gelu_mul : f->m->kern->silu_mul)(gate, gate, up, end - begin);
+        float *y[2] = {NULL, NULL};
+        for (int k = 0; k < n_out; k++) {
+            y[k] = out[k].y + (size_t)i * (size_t)m + begin;
+            if (out[k].bias) f->m->kern->add(y[k], out[k].bias + begin, end - begin);
+        }
+        activate(f->m->kern, joining, y[0], y[1], end - begin);
     }
     fr_layer_mark(f, t, FR_PHASE_ACTIVATION);
 }
@@ -102,35 +121,44 @@ void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_la
     const int least = 1 + (int)((PIECE_BYTES - 1) / (PAIR * panel_bytes));
     while (fr_pool_take(f->m->pool, t, least, &p0, &p1)) {
         if (joining != FR_END_TO_END)
-            multiply_gated(f, out, joining, n, act, PAIR * p0, PAIR * p1, t);
+            multiply_activated(f, out, n_out, joining, n, act, PAIR * p0, PAIR * p1, t);
         else
             multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
     }
     fr_layer_barrier(f, t, out[0].w == f->head ? FR_PHASE_HEAD : FR_PHASE_PRODUCTS);
 }
 
-static void norm_rows(fr_forward *f, const float *weight, int t, int nt) {
-    const fr_config *c = &f->m->config;
+// The input of a sublayer: its norm of the residual, or the residual where it has none.
+static void norm_rows(fr_forward *f, fr_norm norm, int t, int nt) {
+    const int d = f->m->config.d;
     int i0, i1;
     fr_pool_share(f->n_active, t, nt, &i0, &i1);
-    for (int i = i0; i < i1; i++)
-        f->m->kern->rmsnorm(f->xn + (size_t)i * c->d, f->x + (size_t)f->active[i] * c->d, weight,
-                            c->d, c->eps);
+    for (int i = i0; i < i1; i++) {
+        float *y = f->xn + (size_t)i * d;
+        const float *x = f->x + (size_t)f->active[i] * d;
+        if (norm.w)
+            fr_model_norm(f->m, y, x, norm);
+        else
+            memcpy(y, x, sizeof *y * (size_t)d);
+    }
     fr_layer_barrier(f, t, FR_PHASE_NORM);
 }
 
-// x += post-norm(y + bias). Threads share rows here, so a next phase that shares rows needs no
-// barrier.
-static void add_rows(fr_forward *f, const float *bias, const float *post_norm, int t, int nt) {
-    const fr_config *c = &f->m->config;
+// x += post-norm(y + bias), scaled. Threads share rows here, so a next phase that shares rows needs
+// no barrier.
+static void add_rows(fr_forward *f, int layer, const float *bias, fr_norm post_norm, int t,
+                     int nt) {
+    const int d = f->m->config.d;
+    const float scale = f->m->config.plan[layer].residual_scale;
     const fr_kern *kern = f->m->kern;
     int i0, i1;
     fr_pool_share(f->n_active, t, nt, &i0, &i1);
     for (int i = i0; i < i1; i++) {
-        float *y = f->y + (size_t)i * c->d;
-        if (bias) kern->add(y, bias, c->d);
-        if (post_norm) kern->rmsnorm(y, y, post_norm, c->d, c->eps);
-        kern->add(f->x + (size_t)f->active[i] * c->d, y, c->d);
+        float *y = f->y + (size_t)i * d;
+        if (bias) kern->add(y, bias, d);
+        if (post_norm.w) fr_model_norm(f->m, y, y, post_norm);
+        if (scale != 1) kern->scale(y, scale, d);
+        kern->add(f->x + (size_t)f->active[i] * d, y, d);
     }
     fr_layer_mark(f, t, FR_PHASE_ADD);
 }
@@ -147,27 +175,39 @@ static void mark_broken_key(float *k, float *v, int n) {
     k[0] = NAN;
 }
 
-// Bias, query/key norm and RoPE of one head of the row at place i; K and V heads go to the cache.
+// Bias, norm and RoPE of one head of queries or keys of a row of the pass.
+static void turn_head(fr_forward *f, const fr_layer_plan *p, int row, float *x, const float *bias,
+                      const float *norm) {
+    const fr_config *c = &f->m->config;
+    const fr_kern *kern = f->m->kern;
+    const float *cs = p->rope == FR_ROPE_OF_LOCAL ? f->cs_local : f->cs;
+    if (bias) kern->add(x, bias, c->head_dim);
+    if (p->qk_norm == FR_QK_HEAD) kern->rmsnorm(x, x, norm, c->head_dim, c->eps);
+    if (p->rope != FR_ROPE_OF_NONE) kern->rope(x, cs + (size_t)row * c->n_rot, c->n_rot, c->neox);
+    if (p->qk_norm == FR_QK_ROTATED) kern->rmsnorm(x, x, norm, c->head_dim, c->eps);
+}
+
+static const float *part(const float *v, size_t at) { // of a vector that may be absent
+    return v ? v + at : NULL;
+}
+
+// One head of the row at place i; K and V heads go to the cache.
 static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int head) {
     const fr_config *c = &f->m->config;
     const fr_layer_plan *p = &c->plan[layer];
     const fr_kern *kern = f->m->kern;
-    int row = f->active[i], hd = c->head_dim;
-    const float *cs = (p->rope == FR_ROPE_OF_LOCAL ? f->cs_local : f->cs) + (size_t)row * c->n_rot;
+    const int row = f->active[i], hd = c->head_dim;
     if (head < c->n_head) {
         float *q = f->q + ((size_t)i * c->n_head + head) * hd;
-        if (l->q_bias) kern->add(q, l->q_bias + head * hd, hd);
-        if (l->q_norm) kern->rmsnorm(q, q, l->q_norm, hd, c->eps);
-        kern->rope(q, cs, c->n_rot, c->neox);
+        turn_head(f, p, row, q, part(l->q_bias, (size_t)head * hd), l->q_norm);
+        if (p->temperature > 0) kern->scale(q, f->temper[row], hd);
         return;
     }
     head -= c->n_head;
     float *k = f->k + ((size_t)i * c->n_kv + head) * hd,
           *v = f->v + ((size_t)i * c->n_kv + head) * hd;
-    if (l->k_bias) kern->add(k, l->k_bias + head * hd, hd);
+    turn_head(f, p, row, k, part(l->k_bias, (size_t)head * hd), l->k_norm);
     if (l->v_bias) kern->add(v, l->v_bias + head * hd, hd);
-    if (l->k_norm) kern->rmsnorm(k, k, l->k_norm, hd, c->eps);
-    kern->rope(k, cs, c->n_rot, c->neox);
     mark_broken_key(k, v, hd);
     fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
     const int slot = kv->n_committed + f->slot[row];
@@ -205,6 +245,7 @@ static void attend_rows(fr_forward *f, int layer, int seq, int head, int from, i
                                     .scratch = kv->n_scratch,
                                     .pos = kv->pos,
                                     .scale = p->attn_scale,
+                                    .cap = p->attn_cap,
                                     .work = f->work + (size_t)t * f->work_floats});
 }
 
@@ -225,9 +266,25 @@ static void attend_share(fr_forward *f, int layer, int t, int nt) {
     }
 }
 
+// The norms of queries or keys that span all heads, of heads [from, to).
+static void norm_heads(fr_forward *f, int layer, int from, int to, int t, int nt) {
+    const fr_config *c = &f->m->config;
+    const fr_layer *l = &f->m->layers[layer];
+    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
+    int i0, i1;
+    fr_pool_share(f->n_active, t, nt, &i0, &i1);
+    for (int i = i0; i < i1; i++) {
+        float *q = f->q + (size_t)i * nq, *k = f->k + (size_t)i * nkv;
+        if (from < c->n_head) f->m->kern->rmsnorm(q, q, l->q_norm, nq, c->eps);
+        if (to > c->n_head) f->m->kern->rmsnorm(k, k, l->k_norm, nkv, c->eps);
+    }
+    fr_layer_barrier(f, t, FR_PHASE_ROPE);
+}
+
 // Bias, norm, RoPE and, of K and V, storing of heads [from, to) of all active rows.
 static void finish_heads(fr_forward *f, int layer, int from, int to, int t, int nt) {
     int h0, h1, heads = to - from;
+    if (f->m->config.plan[layer].qk_norm == FR_QK_WHOLE) norm_heads(f, layer, from, to, t, nt);
     fr_pool_share(f->n_active * heads, t, nt, &h0, &h1);
     for (int h = h0; h < h1; h++)
         finish_head(f, &f->m->layers[layer], layer, h / heads, from + h % heads);
@@ -242,7 +299,7 @@ static void attend(fr_forward *f, int layer, int t, int nt) {
     fr_layer_barrier(f, t, FR_PHASE_ATTENTION);
     fr_layer_project(f, f->att, c->n_head * c->head_dim, f->n_active, &FR_LAYER_OUTPUT(l->o, f->y),
                      1, FR_END_TO_END, t, nt);
-    add_rows(f, l->o_bias, l->post_attn_norm, t, nt);
+    add_rows(f, layer, l->o_bias, l->post_attn_norm, t, nt);
 }
 
 void fr_layer_attention(fr_forward *f, int layer, int t, int nt) {
@@ -277,15 +334,21 @@ void fr_layer_queries(fr_forward *f, int layer, int t, int nt) {
     attend(f, layer, t, nt);
 }
 
-void fr_layer_feed_forward(fr_forward *f, int layer, int t, int nt) {
+void fr_layer_feed_forward(fr_forward *f, int layer, bool attended, int t, int nt) {
+    static const fr_layer_joining joining[] = {
+        [FR_FEED_SILU] = FR_GATED_SILU, [FR_FEED_GELU] = FR_GATED_GELU, [FR_FEED_PLAIN] = FR_GELU};
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
-    norm_rows(f, l->ffn_norm, t, nt);
-    fr_layer_project(
-        f, f->xn, c->d, f->n_active,
-        (fr_layer_output[]){FR_LAYER_OUTPUT(l->gate, f->gate), FR_LAYER_OUTPUT(l->up, f->up)}, 2,
-        c->plan[layer].feed == FR_FEED_SILU ? FR_GATED_SILU : FR_GATED_GELU, t, nt);
-    fr_layer_project(f, f->gate, c->d_ff, f->n_active, &FR_LAYER_OUTPUT(l->down, f->y), 1,
-                     FR_END_TO_END, t, nt);
-    add_rows(f, NULL, l->post_ffn_norm, t, nt);
+    const fr_layer_plan *p = &c->plan[layer];
+    fr_layer_output gate = FR_LAYER_OUTPUT(l->gate, f->gate), up = FR_LAYER_OUTPUT(l->up, f->up);
+    gate.bias = l->gate_bias;
+    up.bias = l->up_bias;
+    // A shared norm is of the residual before attention changed it: xn still holds it.
+    if (p->place != FR_NORM_SHARED || !attended) norm_rows(f, l->ffn_norm, t, nt);
+    const bool plain = p->feed == FR_FEED_PLAIN;
+    fr_layer_project(f, f->xn, c->d, f->n_active, plain ? &up : (fr_layer_output[]){gate, up},
+                     plain ? 1 : 2, joining[p->feed], t, nt);
+    fr_layer_project(f, plain ? f->up : f->gate, c->d_ff, f->n_active,
+                     &FR_LAYER_OUTPUT(l->down, f->y), 1, FR_END_TO_END, t, nt);
+    add_rows(f, layer, l->down_bias, l->post_ffn_norm, t, nt);
 }

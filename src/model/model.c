@@ -113,58 +113,112 @@ static const char *block_name(char name[BLOCK_NAME], int i, const char *suffix) 
     return name;
 }
 
+// "blk.I.SUFFIX" in `name`, n values.
+static const float *bind_block_vector(fr_binder *b, int i, const char *suffix, int n,
+                                      bool required) {
+    char name[BLOCK_NAME];
+    return bind_vector(b, block_name(name, i, suffix), n, required);
+}
+
+static bool is_biased(const fr_config *c) {
+    return c->family && c->family->is_biased;
+}
+
+// STEM.weight, and STEM.bias where the family has one.
+static fr_norm bind_norm(fr_binder *b, const char *stem) {
+    char name[BLOCK_NAME + 8];
+    fr_norm norm = {0};
+    snprintf(name, sizeof name, "%s.weight", stem);
+    norm.w = bind_vector(b, name, b->m->config.d, true);
+    snprintf(name, sizeof name, "%s.bias", stem);
+    if (is_biased(&b->m->config)) norm.b = bind_vector(b, name, b->m->config.d, true);
+    return norm;
+}
+
+static fr_norm bind_block_norm(fr_binder *b, int i, const char *suffix) {
+    char stem[BLOCK_NAME];
+    return bind_norm(b, block_name(stem, i, suffix));
+}
+
+static void bind_fused_queries(fr_binder *b, fr_layer *l, int i) {
+    const fr_config *c = &b->m->config;
+    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim, all = nq + 2 * nkv;
+    char name[BLOCK_NAME];
+    block_name(name, i, "attn_qkv.weight");
+    bind_rows(b, &l->q, name, 0, nq, all, c->d);
+    bind_rows(b, &l->k, name, nq, nkv, all, c->d);
+    bind_rows(b, &l->v, name, nq + nkv, nkv, all, c->d);
+    const float *bias = bind_block_vector(b, i, "attn_qkv.bias", all, is_biased(c));
+    l->q_bias = bias;
+    l->k_bias = bias ? bias + nq : NULL;
+    l->v_bias = bias ? bias + nq + nkv : NULL;
+}
+
+static void bind_queries(fr_binder *b, fr_layer *l, int i) {
+    const fr_config *c = &b->m->config;
+    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
+    const bool biased = c->family && (c->family->has_biases || c->family->is_biased);
+    char name[BLOCK_NAME];
+    bind_matrix(b, &l->q, block_name(name, i, "attn_q.weight"), nq, c->d);
+    bind_matrix(b, &l->k, block_name(name, i, "attn_k.weight"), nkv, c->d);
+    bind_matrix(b, &l->v, block_name(name, i, "attn_v.weight"), nkv, c->d);
+    l->q_bias = bind_block_vector(b, i, "attn_q.bias", nq, biased);
+    l->k_bias = bind_block_vector(b, i, "attn_k.bias", nkv, biased);
+    l->v_bias = bind_block_vector(b, i, "attn_v.bias", nkv, biased);
+}
+
 static void bind_attention(fr_binder *b, fr_layer *l, int i) {
     const fr_config *c = &b->m->config;
-    int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
+    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
+    const fr_qk_norm norm = c->plan[i].qk_norm;
     char name[BLOCK_NAME];
-    if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "attn_qkv.weight"))) {
-        bind_rows(b, &l->q, name, 0, nq, nq + 2 * nkv, c->d);
-        bind_rows(b, &l->k, name, nq, nkv, nq + 2 * nkv, c->d);
-        bind_rows(b, &l->v, name, nq + nkv, nkv, nq + 2 * nkv, c->d);
-        const float *bias =
-            bind_vector(b, block_name(name, i, "attn_qkv.bias"), nq + 2 * nkv, false);
-        l->q_bias = bias;
-        l->k_bias = bias ? bias + nq : NULL;
-        l->v_bias = bias ? bias + nq + nkv : NULL;
-    } else {
-        bind_matrix(b, &l->q, block_name(name, i, "attn_q.weight"), nq, c->d);
-        bind_matrix(b, &l->k, block_name(name, i, "attn_k.weight"), nkv, c->d);
-        bind_matrix(b, &l->v, block_name(name, i, "attn_v.weight"), nkv, c->d);
-        const bool biased = c->family && c->family->has_biases;
-        l->q_bias = bind_vector(b, block_name(name, i, "attn_q.bias"), nq, biased);
-        l->k_bias = bind_vector(b, block_name(name, i, "attn_k.bias"), nkv, biased);
-        l->v_bias = bind_vector(b, block_name(name, i, "attn_v.bias"), nkv, biased);
-    }
+    if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "attn_qkv.weight")))
+        bind_fused_queries(b, l, i);
+    else
+        bind_queries(b, l, i);
     bind_matrix(b, &l->o, block_name(name, i, "attn_output.weight"), c->d, nq);
-    l->o_bias = bind_vector(b, block_name(name, i, "attn_output.bias"), c->d, false);
-    if (c->plan[i].qk_norm == FR_QK_PLAIN) return;
-    l->q_norm = bind_vector(b, block_name(name, i, "attn_q_norm.weight"), c->head_dim, true);
-    l->k_norm = bind_vector(b, block_name(name, i, "attn_k_norm.weight"), c->head_dim, true);
+    l->o_bias = bind_block_vector(b, i, "attn_output.bias", c->d, is_biased(c));
+    if (norm == FR_QK_PLAIN) return;
+    const bool whole = norm == FR_QK_WHOLE;
+    l->q_norm = bind_block_vector(b, i, "attn_q_norm.weight", whole ? nq : c->head_dim, true);
+    l->k_norm = bind_block_vector(b, i, "attn_k_norm.weight", whole ? nkv : c->head_dim, true);
+}
+
+static void bind_feed_forward(fr_binder *b, fr_layer *l, int i) {
+    const fr_config *c = &b->m->config;
+    char name[BLOCK_NAME];
+    if (c->plan[i].feed == FR_FEED_PLAIN) {
+        bind_matrix(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d);
+    } else if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "ffn_gate.weight"))) {
+        bind_matrix(b, &l->gate, name, c->d_ff, c->d);
+        bind_matrix(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d);
+        l->gate_bias = bind_block_vector(b, i, "ffn_gate.bias", c->d_ff, is_biased(c));
+    } else { // gate and up stacked in one tensor
+        block_name(name, i, "ffn_up.weight");
+        bind_rows(b, &l->gate, name, 0, c->d_ff, 2 * c->d_ff, c->d);
+        bind_rows(b, &l->up, name, c->d_ff, c->d_ff, 2 * c->d_ff, c->d);
+    }
+    bind_matrix(b, &l->down, block_name(name, i, "ffn_down.weight"), c->d, c->d_ff);
+    l->up_bias = bind_block_vector(b, i, "ffn_up.bias", c->d_ff, is_biased(c));
+    l->down_bias = bind_block_vector(b, i, "ffn_down.bias", c->d, is_biased(c));
 }
 
 static void bind_layer(fr_binder *b, int i) {
     const fr_config *c = &b->m->config;
+    const fr_norm_place place = c->plan[i].place;
+    const char *ffn_norm = c->family && c->family->ffn_norm ? c->family->ffn_norm : "ffn_norm";
     fr_layer unused, *l = b->fill ? &b->m->layers[i] : &unused;
-    char name[BLOCK_NAME];
-    const bool after = c->plan[i].place == FR_NORM_AROUND;
     *l = (fr_layer){0};
-    l->attn_norm = bind_vector(b, block_name(name, i, "attn_norm.weight"), c->d, true);
+    if (place != FR_NORM_AFTER) l->attn_norm = bind_block_norm(b, i, "attn_norm");
     bind_attention(b, l, i);
-    if (after)
-        l->post_attn_norm =
-            bind_vector(b, block_name(name, i, "post_attention_norm.weight"), c->d, true);
-    l->ffn_norm = bind_vector(b, block_name(name, i, "ffn_norm.weight"), c->d, true);
-    if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "ffn_gate.weight"))) {
-        bind_matrix(b, &l->gate, block_name(name, i, "ffn_gate.weight"), c->d_ff, c->d);
-        bind_matrix(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d);
-    } else { // gate and up stacked in one tensor
-        bind_rows(b, &l->gate, block_name(name, i, "ffn_up.weight"), 0, c->d_ff, 2 * c->d_ff, c->d);
-        bind_rows(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d_ff, 2 * c->d_ff,
-                  c->d);
+    if (place == FR_NORM_AFTER || place == FR_NORM_AROUND) {
+        l->post_attn_norm = bind_block_norm(b, i, "post_attention_norm");
+        l->post_ffn_norm = bind_block_norm(b, i, "post_ffw_norm");
     }
-    bind_matrix(b, &l->down, block_name(name, i, "ffn_down.weight"), c->d, c->d_ff);
-    if (after)
-        l->post_ffn_norm = bind_vector(b, block_name(name, i, "post_ffw_norm.weight"), c->d, true);
+    if (place == FR_NORM_SHARED) l->ffn_norm = l->attn_norm;
+    if (place == FR_NORM_BEFORE || place == FR_NORM_AROUND)
+        l->ffn_norm = bind_block_norm(b, i, ffn_norm);
+    bind_feed_forward(b, l, i);
 }
 
 enum { MAX_FACTORS = 1 << 11 }; // half the widest head
@@ -198,8 +252,7 @@ static void bind_all(fr_binder *b) {
     const fr_config *c = &b->m->config;
     for (int i = 0; i < c->n_layer && !b->status; i++)
         bind_layer(b, i);
-    const float *output_norm = bind_vector(b, "output_norm.weight", c->d, true);
-    b->m->output_norm = output_norm;
+    b->m->output_norm = bind_norm(b, "output_norm");
     if (b->block) return;
     bind_matrix(b, &b->m->head, c->tied ? "token_embd.weight" : "output.weight", c->n_vocab, c->d);
     bind_rope_factors(b);
@@ -330,6 +383,16 @@ void fr_model_close(fr_model *m) {
 
 int fr_model_stretch_at(const fr_model *m) {
     return m->rope_long.freq ? m->config.rope_ctx_orig : INT_MAX;
+}
+
+void fr_model_norm(const fr_model *m, float *y, const float *x, fr_norm norm) {
+    const fr_config *c = &m->config;
+    if (c->plan[0].norm == FR_NORM_LAYER) {
+        m->kern->layernorm(y, x, norm.w, norm.b, c->d, c->eps);
+        return;
+    }
+    m->kern->rmsnorm(y, x, norm.w, c->d, c->eps);
+    if (norm.b) m->kern->add(y, norm.b, c->d);
 }
 
 void fr_model_embed(const fr_model *m, int32_t id, float *x) {

@@ -13,13 +13,16 @@
 #include "model/config.h"
 #include "model/rope.h"
 
+typedef struct fr_norm {
+    const float *w, *b; // w NULL: no norm; b NULL: no bias
+} fr_norm;
+
 // The weights that its plan (fr_config.plan) asks for; what it does not is NULL, or a matrix of 0.
 typedef struct fr_layer {
     fr_matrix q, k, v, o, gate, up, down;
-    const float *q_bias, *k_bias, *v_bias, *o_bias; // NULL: none
-    const float *attn_norm, *ffn_norm;
-    const float *q_norm, *k_norm; // [head_dim]
-    const float *post_attn_norm, *post_ffn_norm;
+    const float *q_bias, *k_bias, *v_bias, *o_bias, *gate_bias, *up_bias, *down_bias;
+    fr_norm attn_norm, ffn_norm, post_attn_norm, post_ffn_norm;
+    const float *q_norm, *k_norm; // [head_dim], or [all heads] (FR_QK_WHOLE)
 } fr_layer;
 
 typedef enum fr_weights { FR_WEIGHTS_PACKED, FR_WEIGHTS_IN_PLACE } fr_weights;
@@ -31,7 +34,7 @@ typedef struct fr_model {
     const fr_gguf *gguf; // borrowed; must outlive the model
     fr_layer *layers;    // [n_layer]
     fr_matrix head;      // [n_vocab][d]
-    const float *output_norm;
+    fr_norm output_norm;
     const fr_gguf_tensor *embed; // read in place when not tied
     fr_rope rope;
     fr_rope rope_long; // LongRoPE: of texts beyond the original context; freq NULL: none
@@ -68,6 +71,8 @@ int fr_model_stretch_at(const fr_model *m);
 static inline bool fr_model_stretches(const fr_model *m, int pos) {
     return pos >= fr_model_stretch_at(m);
 }
+// y = the norm of x; both have d values, y may be x.
+void fr_model_norm(const fr_model *m, float *y, const float *x, fr_norm norm);
 // The input of layer 0 for a token: its embedding, scaled as the model wants it. 0 <= id < n_vocab.
 void fr_model_embed(const fr_model *m, int32_t id, float *x);
 

@@ -42,7 +42,7 @@ typedef enum fr_rope_of {
 } fr_rope_of;
 
 typedef struct fr_layer_plan {
-    fr_norm_kind norm; // of the sublayers
+    fr_norm_kind norm; // of the sublayers; the norm after the last layer is of the same kind
     fr_norm_place place;
     fr_qk_norm qk_norm;
     fr_feed feed;
@@ -99,14 +99,14 @@ typedef struct fr_family {
     fr_window_rule windows;
     int full_every;
     fr_rope_rule rope_rule;
-    int window; // of files without the key
-    bool plain_local; // layers with a window rotate without scaling or factors
+    int window;                       // of files without the key
+    bool plain_local;                 // layers with a window rotate without scaling or factors
     float rope_base, rope_base_local; // 0: 10000, and that of the other layers
     float eps;                        // of files without the key; 0: it is required
     float attn_cap, final_cap;        // of files without the keys
     bool scales_embeddings;           // by the square root of d
     bool has_long_factors; // rope_factors_long in a file means LongRoPE, whatever its keys say
-    unsigned reads;                   // FR_READS_...
+    unsigned reads;        // FR_READS_...
     // What no field can say: changes defaults once the sizes are known, before the other keys are
     // read. NULL: nothing.
     void (*amend)(struct fr_config *c, const struct fr_gguf *g);

@@ -39,6 +39,7 @@ static size_t place(fr_forward *f) {
     TAKE(f->y, n * c->d * sizeof(float));
     TAKE(f->cs, n * c->n_rot * sizeof(float));
     TAKE(f->cs_local, n * c->n_rot * sizeof(float));
+    TAKE(f->temper, n * sizeof(float));
     TAKE(f->final, n * c->d * sizeof(float));
     TAKE(f->taps, (size_t)f->limits.max_taps * n * c->d * sizeof(float));
     TAKE(f->logits, (size_t)f->limits.max_logits * (size_t)f->n_outputs * sizeof(float));

@@ -17,6 +17,7 @@ struct fr_forward {
     float *gate, *up;     // [d_ff]
     float *y;             // [d] output of a sub-layer
     float *cs, *cs_local; // [n_rot] cosines and sines, by row of the pass
+    float *temper;        // by row of the pass: what queries are multiplied by
     float *final;         // [d] by row of the pass
     float *taps;          // [max_taps][max_rows][d]
     const fr_matrix *head;

@@ -290,26 +290,29 @@ static void scalings_that_the_pass_lacks_are_refused(void **state) {
     static const struct {
         const char *suffix;
         float none;
-    } scalings[] = {{"logit_scale", 1},
-                    {"embedding_scale", 1},
-                    {"residual_scale", 1},
-                    {"attn_logit_softcapping", 0},
-                    {"final_logit_softcapping", 0},
-                    {"attention.clamp_kqv", 0},
-                    {"attention.max_alibi_bias", 0},
-                    {"attention.scale", 0},
-                    {"rope.scaling.yarn_ext_factor", 1},
-                    {"rope.scaling.yarn_attn_factor", 1},
-                    {"rope.scaling.yarn_log_multiplier", 0}};
+        unsigned reads; // families that have the scaling
+    } scalings[] = {{"logit_scale", 1, FR_READS_LOGIT_SCALE | FR_READS_LOGIT_DIVISOR},
+                    {"embedding_scale", 1, FR_READS_EMBEDDING_SCALE},
+                    {"residual_scale", 1, FR_READS_RESIDUAL_SCALE},
+                    {"attn_logit_softcapping", 0, FR_READS_ATTENTION_CAP},
+                    {"final_logit_softcapping", 0, FR_READS_FINAL_CAP},
+                    {"attention.temperature_scale", 0, FR_READS_TEMPERATURE},
+                    {"attention.clamp_kqv", 0, 0},
+                    {"attention.max_alibi_bias", 0, 0},
+                    {"attention.scale", 0, FR_READS_ATTENTION_SCALE},
+                    {"rope.scaling.yarn_ext_factor", 1, 0},
+                    {"rope.scaling.yarn_attn_factor", 1, 0},
+                    {"rope.scaling.yarn_log_multiplier", 0, FR_READS_YARN_MULTIPLIER}};
     const float thirty = 30;
-    for (int a = 0; a < N_ARCHS; a++) {
+    for (int a = 0; a < fr_n_families; a++) {
         fixture x;
-        open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 1});
+        open_fixture(&x, &(fr_tiny_options){.arch = fr_families[a].name, .n_layer = 1});
         for (size_t i = 0; i < sizeof scalings / sizeof *scalings; i++) {
             char key[96];
             fr_error err;
             const float *none = &scalings[i].none;
-            snprintf(key, sizeof key, "%s.%s", ARCHS[a], scalings[i].suffix);
+            if (fr_families[a].reads & scalings[i].reads) continue;
+            snprintf(key, sizeof key, "%s.%s", fr_families[a].name, scalings[i].suffix);
             refused(&x, &(change){.key = key, .set = set_f32, .user = &thirty}, key);
             assert_int_equal(
                 try_model(&x, &(change){.key = key, .set = set_f32, .user = none}, &err), FR_OK);
@@ -317,7 +320,7 @@ static void scalings_that_the_pass_lacks_are_refused(void **state) {
         char key[96]; // as llama.cpp saves a model that says nothing of it
         fr_error err;
         const float unset = -1;
-        snprintf(key, sizeof key, "%s.rope.scaling.yarn_ext_factor", ARCHS[a]);
+        snprintf(key, sizeof key, "%s.rope.scaling.yarn_ext_factor", fr_families[a].name);
         assert_int_equal(try_model(&x, &(change){.key = key, .set = set_f32, .user = &unset}, &err),
                          FR_OK);
         close_fixture(&x);
@@ -380,12 +383,19 @@ static void tensors_that_nothing_reads_are_refused(void **state) {
     for (int a = 0; a < N_ARCHS; a++) {
         fixture x;
         open_fixture(&x, &(fr_tiny_options){.arch = ARCHS[a], .n_layer = 1});
-        const char *const extra[] = {
-            "blk.0.ffn_down.bias",     "blk.0.ffn_up.bias",      "output.bias",
-            "blk.0.attn_norm.bias",    "output_norm.bias",       "blk.0.ffn_gate_inp.weight",
-            "blk.0.attn_sinks.weight", "blk.1.attn_norm.weight", "token_embd_norm.weight",
-            "position_embd.weight",    "dense.0.weight",         "output.scale",
-            "blk.1.nextn.enorm.weight"};
+        const char *const extra[] = {"blk.0.attn_sub_norm.weight",
+                                     "blk.0.post_attention_norm.bias",
+                                     "output.bias",
+                                     "blk.0.attn_norm.bias",
+                                     "output_norm.bias",
+                                     "blk.0.ffn_gate_inp.weight",
+                                     "blk.0.attn_sinks.weight",
+                                     "blk.1.attn_norm.weight",
+                                     "token_embd_norm.weight",
+                                     "position_embd.weight",
+                                     "dense.0.weight",
+                                     "output.scale",
+                                     "blk.1.nextn.enorm.weight"};
         for (size_t i = 0; i < sizeof extra / sizeof *extra; i++)
             refused(&x, &(change){.extra = extra[i]}, extra[i]);
         // Tables of old converters, and models of pictures and sound.

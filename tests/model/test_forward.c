@@ -35,6 +35,20 @@ static const fr_tiny_options MODELS[] = {
     {.arch = "gemma3", .type = FR_TYPE_IQ4_XS, .window = 30},
     {.arch = "phi3", .type = FR_TYPE_Q5_1},
     {.arch = "phi3", .type = FR_TYPE_BF16},
+    {.arch = "gemma2", .type = FR_TYPE_Q4_0, .window = 11},
+    {.arch = "smollm3", .type = FR_TYPE_Q4_K, .n_layer = 4},
+    {.arch = "granite", .type = FR_TYPE_Q8_0},
+    {.arch = "minicpm", .type = FR_TYPE_Q4_1},
+    {.arch = "mistral3", .type = FR_TYPE_Q6_K},
+    {.arch = "ernie4_5", .type = FR_TYPE_Q5_0, .head_dim = 32},
+    {.arch = "seed_oss", .type = FR_TYPE_IQ4_NL},
+    {.arch = "glm4", .type = FR_TYPE_Q5_1},
+    {.arch = "hunyuan-dense", .type = FR_TYPE_F16},
+    {.arch = "olmo2", .type = FR_TYPE_Q5_K, .window = 11},
+    {.arch = "exaone4", .type = FR_TYPE_Q4_0, .window = 11, .n_layer = 4},
+    {.arch = "command-r", .type = FR_TYPE_Q8_0},
+    {.arch = "cohere2", .type = FR_TYPE_Q3_K, .window = 11, .n_layer = 4},
+    {.arch = "starcoder2", .type = FR_TYPE_F32},
 };
 enum { N_MODELS = sizeof MODELS / sizeof *MODELS };
 
@@ -700,7 +714,7 @@ static void a_pass_that_skips_is_a_model_whose_sublayers_are_identity(void **sta
             if (!is_tried(m, s, SETS)) continue;
             fr_tiny_options options = MODELS[m];
             bench whole, without;
-            uint8_t skip[6];
+            uint8_t skip[2 * 4] = {0}; // four layers at most
             int32_t ids[CTX];
             fr_row rows[ROWS];
             const int threads = 1 + (m + s) % 3;

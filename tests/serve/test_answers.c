@@ -261,7 +261,7 @@ static void an_error_ends_a_stream(void **state) {
          "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\","},
         {"/responses", "{\"input\":\"abc\",\"stream\":true}",
          "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\""}};
-    float *norm = (float *)(uintptr_t)engine->model.output_norm;
+    float *norm = (float *)(uintptr_t)engine->model.output_norm.w;
     const float right = norm[0];
     norm[0] = NAN;
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {

@@ -2,6 +2,7 @@
 // options give equal bytes, and the vocabulary reads what it should.
 #include "base/alloc.h"
 #include "gguf/gguf.h"
+#include "model/plan.h"
 #include "support/tiny_model.h"
 #include "text/tokenizer.h"
 #include <setjmp.h>
@@ -11,15 +12,13 @@
 
 #include <cmocka.h> // after setjmp and stdarg
 
-static const char *const ARCHES[] = {"llama", "qwen2", "qwen3", "gemma3", "phi3"};
-enum { N_ARCHES = sizeof ARCHES / sizeof *ARCHES };
-
 static void tiny_models_open(void **unused) {
     (void)unused;
-    for (int a = 0; a < N_ARCHES; a++)
+    for (int a = 0; a < fr_n_families; a++)
         for (uint32_t type = 0; type < FR_TYPE_LIMIT; type++) {
             if (!fr_qtype_of(type)) continue;
-            fr_tiny_options o = {.arch = ARCHES[a], .type = (fr_type)type, .untied = type % 2};
+            fr_tiny_options o = {
+                .arch = fr_families[a].name, .type = (fr_type)type, .untied = type % 2};
             void *data;
             size_t bytes;
             fr_error err = {0};
@@ -57,8 +56,8 @@ static void tiny_model_depends_on_its_options_only(void **unused) {
 static void tiny_vocabularies_read_text_back(void **unused) {
     (void)unused;
     const char text[] = "Then the wind and\n\xC3\xA9\xE2\x82\xAC \"42\" ...";
-    for (int a = 0; a < N_ARCHES; a++) {
-        fr_tiny_options o = {.arch = ARCHES[a]};
+    for (int a = 0; a < fr_n_families; a++) {
+        fr_tiny_options o = {.arch = fr_families[a].name};
         void *data;
         size_t bytes;
         fr_error err = {0};
@@ -68,7 +67,7 @@ static void tiny_vocabularies_read_text_back(void **unused) {
         fr_buffer back = {0};
         assert_int_equal(fr_tiny_memory(&o, &data, &bytes, &err), FR_OK);
         assert_int_equal(fr_gguf_open_memory(&g, data, bytes, "tiny", &err), FR_OK);
-        if (fr_tokenizer_open(&t, g, &err)) fail_msg("%s: %s", ARCHES[a], err.text);
+        if (fr_tokenizer_open(&t, g, &err)) fail_msg("%s: %s", fr_families[a].name, err.text);
         assert_int_equal(fr_tokenizer_encode(t, text, strlen(text), 0, &ids, &err), FR_OK);
         assert_true(ids.n > 10 && ids.n < strlen(text)); // some merges were taken
         assert_int_equal(fr_tokenizer_decode(t, ids.data, ids.n, &back, &err), FR_OK);

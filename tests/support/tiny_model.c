@@ -1,5 +1,6 @@
 #include "support/tiny_model.h"
 #include "base/alloc.h"
+#include "model/plan.h"
 #include "support/quantize.h"
 #include <assert.h>
 #include <math.h>
@@ -10,6 +11,7 @@
 typedef struct maker {
     fr_gguf_writer *w;
     fr_tiny_options o; // defaults filled in
+    const fr_family *family;
     uint64_t state;
     int n_vocab;
     int loud_every; // of the rows of the tensor that is being made; 0: all are loud
@@ -61,20 +63,39 @@ static void add_norm(maker *m, const char *name, int64_t n) {
     add_tensor(m, name, FR_TYPE_F32, 1, n, 1, 1, 0.1f);
 }
 
+static void add_bias_of(maker *m, const char *name, int64_t n, float spread) {
+    add_tensor(m, name, FR_TYPE_F32, 1, n, 1, 0, spread);
+}
+
 static void add_bias(maker *m, const char *name, int64_t n) {
-    add_tensor(m, name, FR_TYPE_F32, 1, n, 1, 0, 0.2f);
+    add_bias_of(m, name, n, 0.2f);
 }
 
 static bool is(const maker *m, const char *arch) {
     return strcmp(m->o.arch, arch) == 0;
 }
 
+static bool has_post_norms(const fr_family *f) {
+    return f->place == FR_NORM_AFTER || f->place == FR_NORM_AROUND;
+}
+
+// A sublayer's norm; families with biases have one here too.
+static void add_layer_norm(maker *m, int layer, const char *stem) {
+    char name[64];
+    snprintf(name, sizeof name, "blk.%d.%s.weight", layer, stem);
+    add_norm(m, name, m->o.d);
+    snprintf(name, sizeof name, "blk.%d.%s.bias", layer, stem);
+    if (m->family->is_biased) add_bias(m, name, m->o.d);
+}
+
 #define NAME(suffix) (snprintf(name, sizeof name, "blk.%d." suffix, layer), name)
 static void add_attention(maker *m, int layer) {
     const fr_tiny_options *o = &m->o;
+    const fr_family *f = m->family;
     const int nq = o->n_head * o->head_dim, nkv = o->n_kv * o->head_dim;
+    const bool whole = f->qk_norm == FR_QK_WHOLE, left_out = is_left_out(o, 2 * layer);
     char name[64];
-    add_norm(m, NAME("attn_norm.weight"), o->d);
+    if (f->place != FR_NORM_AFTER) add_layer_norm(m, layer, "attn_norm");
     if (is(m, "phi3")) {
         add_matrix(m, NAME("attn_qkv.weight"), o->d, nq + 2 * nkv, 1.5f);
     } else {
@@ -82,31 +103,38 @@ static void add_attention(maker *m, int layer) {
         add_matrix(m, NAME("attn_k.weight"), o->d, nkv, 1.5f);
         add_matrix(m, NAME("attn_v.weight"), o->d, nkv, 1.5f);
     }
-    if (is(m, "qwen2")) {
+    if (f->has_biases || f->is_biased) {
         add_bias(m, NAME("attn_q.bias"), nq);
         add_bias(m, NAME("attn_k.bias"), nkv);
         add_bias(m, NAME("attn_v.bias"), nkv);
     }
-    if (is(m, "qwen3") || is(m, "gemma3")) {
-        add_norm(m, NAME("attn_q_norm.weight"), o->head_dim);
-        add_norm(m, NAME("attn_k_norm.weight"), o->head_dim);
+    if (f->qk_norm != FR_QK_PLAIN) {
+        add_norm(m, NAME("attn_q_norm.weight"), whole ? nq : o->head_dim);
+        add_norm(m, NAME("attn_k_norm.weight"), whole ? nkv : o->head_dim);
     }
-    add_matrix(m, NAME("attn_output.weight"), nq, o->d, is_left_out(o, 2 * layer) ? 0 : 1.5f);
-    if (is(m, "gemma3")) add_norm(m, NAME("post_attention_norm.weight"), o->d);
+    add_matrix(m, NAME("attn_output.weight"), nq, o->d, left_out ? 0 : 1.5f);
+    if (f->is_biased) add_bias_of(m, NAME("attn_output.bias"), o->d, left_out ? 0 : 0.2f);
+    if (has_post_norms(f)) add_layer_norm(m, layer, "post_attention_norm");
 }
 
 static void add_ffn(maker *m, int layer) {
     const fr_tiny_options *o = &m->o;
+    const fr_family *f = m->family;
+    const bool stacked = is(m, "phi3") || is(m, "glm4");
+    const bool left_out = is_left_out(o, 2 * layer + 1);
     char name[64];
-    add_norm(m, NAME("ffn_norm.weight"), o->d);
-    if (is(m, "phi3")) {
+    if (f->place == FR_NORM_BEFORE || f->place == FR_NORM_AROUND)
+        add_layer_norm(m, layer, f->ffn_norm ? f->ffn_norm : "ffn_norm");
+    if (stacked) {
         add_matrix(m, NAME("ffn_up.weight"), o->d, 2 * o->d_ff, 1.5f);
     } else {
-        add_matrix(m, NAME("ffn_gate.weight"), o->d, o->d_ff, 1.5f);
+        if (f->feed != FR_FEED_PLAIN) add_matrix(m, NAME("ffn_gate.weight"), o->d, o->d_ff, 1.5f);
         add_matrix(m, NAME("ffn_up.weight"), o->d, o->d_ff, 1.5f);
     }
-    add_matrix(m, NAME("ffn_down.weight"), o->d_ff, o->d, is_left_out(o, 2 * layer + 1) ? 0 : 1.5f);
-    if (is(m, "gemma3")) add_norm(m, NAME("post_ffw_norm.weight"), o->d);
+    add_matrix(m, NAME("ffn_down.weight"), o->d_ff, o->d, left_out ? 0 : 1.5f);
+    if (f->is_biased) add_bias(m, NAME("ffn_up.bias"), o->d_ff);
+    if (f->is_biased) add_bias_of(m, NAME("ffn_down.bias"), o->d, left_out ? 0 : 0.2f);
+    if (has_post_norms(f)) add_layer_norm(m, layer, "post_ffw_norm");
 }
 #undef NAME
 
@@ -120,6 +148,37 @@ static void add_f32(maker *m, const char *suffix, float value) {
     char key[96];
     snprintf(key, sizeof key, "%s.%s", m->o.arch, suffix);
     fr_gguf_writer_f32(m->w, key, value);
+}
+
+// Scales and caps that a family reads: values that show, and keep activations near 1.
+static void add_scales(maker *m) {
+    static const struct {
+        unsigned bit;
+        const char *suffix;
+        float value;
+    } scales[] = {
+        {FR_READS_EMBEDDING_SCALE, "embedding_scale", 2},
+        {FR_READS_RESIDUAL_SCALE, "residual_scale", 0.6f},
+        {FR_READS_LOGIT_SCALE, "logit_scale", 0.75f},
+        {FR_READS_LOGIT_DIVISOR, "logit_scale", 1.5f},
+        {FR_READS_ATTENTION_CAP, "attn_logit_softcapping", 2},
+        {FR_READS_FINAL_CAP, "final_logit_softcapping", 8},
+        {FR_READS_TEMPERATURE, "attention.temperature_scale", 0.3f},
+        {FR_READS_YARN_MULTIPLIER, "rope.scaling.yarn_log_multiplier", 0.5f},
+    };
+    if (is(m, "gemma3")) return; // its files name none
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+        if (m->family->reads & scales[i].bit) add_f32(m, scales[i].suffix, scales[i].value);
+    if (m->family->reads & FR_READS_ATTENTION_SCALE)
+        add_f32(m, "attention.scale", 1.5f / sqrtf((float)m->o.head_dim));
+    if (m->family->norm == FR_NORM_LAYER) add_f32(m, "attention.layer_norm_epsilon", 1e-5f);
+    if (m->family->reads & FR_READS_YARN_MULTIPLIER || is(m, "olmo2")) {
+        char key[96];
+        snprintf(key, sizeof key, "%s.rope.scaling.type", m->o.arch);
+        fr_gguf_writer_str(m->w, key, "yarn");
+        add_f32(m, "rope.scaling.factor", 8);
+        add_u32(m, "rope.scaling.original_context_length", 16);
+    }
 }
 
 static void add_config(maker *m) {
@@ -138,7 +197,9 @@ static void add_config(maker *m) {
     add_f32(m, "attention.layer_norm_rms_epsilon", 1e-5f);
     add_f32(m, "rope.freq_base", o->rope_base > 0 ? o->rope_base : 10000);
     if (o->window) add_u32(m, "attention.sliding_window", o->window);
-    if (is(m, "gemma3")) add_u32(m, "attention.sliding_window_pattern", o->global_every);
+    if (m->family->windows == FR_WINDOW_SOME && o->window)
+        add_u32(m, "attention.sliding_window_pattern", o->global_every);
+    add_scales(m);
     if (is(m, "phi3"))
         add_u32(m, "rope.scaling.original_context_length",
                 o->n_ctx_short ? o->n_ctx_short : o->n_ctx);
@@ -174,7 +235,9 @@ static fr_tiny_options with_defaults(const fr_tiny_options *given) {
     or_default(&o.n_kv, 2);
     or_default(&o.head_dim, o.d / o.n_head);
     or_default(&o.n_ctx, 512);
-    if (strcmp(o.arch, "gemma3") == 0) or_default(&o.window, 24);
+    const fr_family *family = fr_family_find(o.arch, strlen(o.arch));
+    assert(family);
+    if (family->windows == FR_WINDOW_SOME) or_default(&o.window, 24);
     or_default(&o.global_every, 2);
     return o;
 }
@@ -182,6 +245,7 @@ static fr_tiny_options with_defaults(const fr_tiny_options *given) {
 void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *given) {
     maker m = {.w = w, .o = with_defaults(given), .state = given->seed};
     const fr_tiny_options *o = &m.o;
+    m.family = fr_family_find(o->arch, strlen(o->arch));
     add_config(&m);
     m.n_vocab = fr_tiny_add_vocab(w, o) + o->n_padding;
     add_matrix(&m, "token_embd.weight", o->d, m.n_vocab, 3);
@@ -190,6 +254,7 @@ void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *given) {
         add_ffn(&m, i);
     }
     add_norm(&m, "output_norm.weight", o->d);
+    if (m.family->is_biased) add_bias(&m, "output_norm.bias", o->d);
     if (o->n_ctx_short) add_rope_factors(&m);
     m.loud_every = o->loud_every;
     if (o->untied) add_matrix(&m, "output.weight", o->d, m.n_vocab, 3);

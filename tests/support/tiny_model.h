@@ -9,7 +9,7 @@
 #include "gguf/writer.h"
 
 typedef struct fr_tiny_options { // {0}: the defaults in brackets
-    const char *arch;            // llama, qwen2, qwen3, gemma3, phi3 [llama]
+    const char *arch;            // the name of a family (model/plan.h) [llama]
     fr_type type;                // of all matrices [f32]
     uint64_t seed;
     int n_layer; // [3]
@@ -20,8 +20,8 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
     int n_ctx;        // context_length [512]
     int n_ctx_short;  // phi3: LongRoPE, whose long table counts beyond so many tokens [none]
     float rope_base;  // [10000]
-    int window;       // sliding window [gemma3: 24; phi3 and llama: none]
-    int global_every; // gemma3: every such layer sees everything [2]
+    int window;       // sliding window [families that mix layers: 24; others: none]
+    int global_every; // of those: every such layer sees everything [2]
     int n_padding;    // rows of the embedding beyond the tokens [0]
     bool untied;      // with an output.weight of its own
     int loud_every;   // untied: one row of so many of output.weight is loud, so few tokens are said

@@ -82,7 +82,7 @@ void fr_medusa_heads_close(fr_medusa_heads *h) {
 void fr_medusa_heads_state(fr_medusa_heads *h, const float *f) {
     const fr_model *t = h->target;
     if (fr_medusa_pack_of(h->pack)->variant == FR_MEDUSA_EXIT)
-        t->kern->rmsnorm(h->state, f, t->output_norm, t->config.d, t->config.eps);
+        fr_model_norm(t, h->state, f, t->output_norm);
     else
         memcpy(h->state, f, sizeof *f * (size_t)h->pack->d);
 }

@@ -181,7 +181,7 @@ static void layer_forward(fr_trunk *t, int layer) {
     const fr_trunk_tape *at = tape_of(t, layer);
     const int n = rows_at(t, layer);
     const size_t bytes = (size_t)n * (size_t)c->d * sizeof(float);
-    norm(t, t->s, at->x, l->attn_norm, n);
+    norm(t, t->s, at->x, l->attn_norm.w, n);
     product(t, at->q, t->s, w->q, &l->q, n, false);
     product(t, at->k, t->s, w->k, &l->k, n, false);
     product(t, at->v, t->s, w->v, &l->v, n, false);
@@ -197,7 +197,7 @@ static void layer_forward(fr_trunk *t, int layer) {
     memcpy(at->y, at->x, bytes);
     product(t, at->y, at->o, w->o, &l->o, n, true);
     if (l->o_bias) fr_bias_forward(at->y, l->o_bias, n, c->d);
-    norm(t, t->s, at->y, l->ffn_norm, n);
+    norm(t, t->s, at->y, l->ffn_norm.w, n);
     product(t, at->gate, t->s, w->gate, &l->gate, n, false);
     product(t, at->up, t->s, w->up, &l->up, n, false);
     fr_swiglu_forward(t->h, at->gate, at->up, n, c->d_ff);
@@ -234,7 +234,7 @@ void fr_trunk_forward(fr_trunk *t) {
         layer_forward(t, l);
     }
     take_mean(t);
-    norm(t, t->final, t->mean, t->m->output_norm, t->shape.steps * t->chains.n);
+    norm(t, t->final, t->mean, t->m->output_norm.w, t->shape.steps * t->chains.n);
 }
 
 // ---------------------------------------------------------------- backward
@@ -246,7 +246,7 @@ static void ffn_back(fr_trunk *t, const fr_trunk_weights *w, int layer) {
     fr_swiglu_backward(at->gate, at->up, t->h, at->gate, at->up, n, t->m->config.d_ff);
     product_back(t, t->s, false, at->gate, w->gate, &l->gate, n);
     product_back(t, t->s, true, at->up, w->up, &l->up, n);
-    norm_back(t, t->dx, t->s, at->y, l->ffn_norm, n);
+    norm_back(t, t->dx, t->s, at->y, l->ffn_norm.w, n);
 }
 
 static void attention_back(fr_trunk *t, const fr_trunk_weights *w, int layer) {
@@ -279,13 +279,13 @@ static void attention_back(fr_trunk *t, const fr_trunk_weights *w, int layer) {
     product_back(t, t->s, false, t->dq, w->q, &l->q, n);
     product_back(t, t->s, true, t->dk, w->k, &l->k, n);
     product_back(t, t->s, true, t->dv, w->v, &l->v, n);
-    norm_back(t, t->dx, t->s, at->x, l->attn_norm, n);
+    norm_back(t, t->dx, t->s, at->x, l->attn_norm.w, n);
 }
 
 void fr_trunk_backward(fr_trunk *t) {
     const fr_config *c = &t->m->config;
     const int n = t->shape.steps * t->chains.n;
-    fr_frozen_norm_backward(t->dx, false, t->dx, t->mean, t->m->output_norm, c->eps, n, c->d);
+    fr_frozen_norm_backward(t->dx, false, t->dx, t->mean, t->m->output_norm.w, c->eps, n, c->d);
     fr_rows_scale(t->dx, 1 / (float)t->shape.exits, n, c->d);
     memcpy(t->mean, t->dx, (size_t)n * (size_t)c->d * sizeof *t->mean);
     // Below a row's entry its part of dx is left as it is: the gradient into its input.

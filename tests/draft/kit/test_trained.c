@@ -264,7 +264,7 @@ static void naive_logits(const heads *h, int k, const int32_t *path, double *log
     char name[40];
     for (int i = 0; i < d; i++) {
         f[i] = (double)h->f[i];
-        gain[i] = (double)h->p.target.model.output_norm[i];
+        gain[i] = (double)h->p.target.model.output_norm.w[i];
     }
     if (fr_medusa_pack_of(p)->variant == FR_MEDUSA_EXIT)
         naive_norm(f, gain, f, d); // the same to 1e-6 of eps

@@ -408,7 +408,7 @@ static void exits_are_averaged(void **state) {
     open_tiny(&w, &(kind){{.arch = "llama"}, .entry = {1, 1, 1}, .exits = 2}, FR_TYPE_F32);
     const int d = w.m->config.d, last = w.m->config.n_layer - 1;
     fr_trunk_forward(&w.trunk);
-    const float *gain = w.m->output_norm, *x = w.trunk.tape[last - 1].x;
+    const float *gain = w.m->output_norm.w, *x = w.trunk.tape[last - 1].x;
     for (int r = 0; r < STEPS * CHAINS; r++) {
         double sum = 0;
         for (int k = r * d; k < (r + 1) * d; k++)

@@ -80,7 +80,7 @@ static int naive_row(const job *j, const fr_sample *s, int row, double *nats) {
         z[v] = 0;
         for (int i = 0; i < d; i++)
             z[v] += (double)j->vocab.head[v * d + i] * h[i] / sqrt(squares / d + 1e-6) *
-                    (double)j->target.model.output_norm[i];
+                    (double)j->target.model.output_norm.w[i];
         sum += exp(z[v]);
         best = z[v] > z[best] ? v : best;
     }

@@ -71,11 +71,11 @@ static void add_up(const world *w, double *score) {
     for (int row = 1; row < ROWS; row++) {
         double x[D], size = 0;
         for (int c = 0; c < D; c++) {
-            x[c] = (double)w->chain.state[row * D + c] / (double)m->output_norm[c];
+            x[c] = (double)w->chain.state[row * D + c] / (double)m->output_norm.w[c];
             size += x[c] * x[c] / D;
         }
         for (int c = 0; c < D; c++)
-            x[c] *= (double)last->ffn_norm[c] / sqrt(size);
+            x[c] *= (double)last->ffn_norm.w[c] / sqrt(size);
         for (int j = 0; j < ALL; j++) {
             const double g = product(&last->gate, j, x);
             score[j] += fabs(g / (1 + exp(-g)) * product(&last->up, j, x));

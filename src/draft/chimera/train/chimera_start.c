@@ -72,7 +72,7 @@ static void start_heads(fr_chimera_learner *m) {
     fr_params *p = &m->learner.params;
     const size_t d = (size_t)m->chain.shape.d;
     const size_t head = (size_t)m->learner.vocab->n * d * sizeof(float);
-    const float size = size_of(m->learner.target->output_norm, d);
+    const float size = size_of(m->learner.target->output_norm.w, d);
     for (int k = 0; k < m->options.depth; k++) {
         float *chain = fr_param_w(p, m->head[k].chain);
         if (m->options.own_heads) {

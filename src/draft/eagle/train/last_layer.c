@@ -56,11 +56,11 @@ fr_status fr_last_layer_see(fr_last_layer *l, const fr_unrolled *c, const fr_mod
     }
     for (int row = 0; row < c->rows && l->n < ROWS; row++) {
         if (!c->position[row]) continue; // a context's first row is like no other
-        const float *f = c->state + (size_t)row * d, *gain = target->output_norm;
+        const float *f = c->state + (size_t)row * d, *gain = target->output_norm.w;
         float *m = l->m + (size_t)l->n++ * d;
         for (size_t j = 0; j < d; j++)
             m[j] = fabsf(gain[j]) > 1e-4f ? f[j] / gain[j] : 0;
-        fr_norm_forward(m, m, last_of(target)->ffn_norm, 1, c->shape.d);
+        fr_norm_forward(m, m, last_of(target)->ffn_norm.w, 1, c->shape.d);
     }
     return FR_OK;
 }
@@ -129,7 +129,7 @@ static void take_neurons(fr_last_layer *l, fr_unrolled *c, int n) {
         for (int j = 0; j < n; j++)
             down[r * ff + (size_t)j] = l->row[l->order[j]];
     }
-    memcpy(fr_param_w(c->params, c->at.ffn_norm), from->ffn_norm, d * sizeof(float));
+    memcpy(fr_param_w(c->params, c->at.ffn_norm), from->ffn_norm.w, d * sizeof(float));
 }
 
 void fr_last_layer_take(fr_last_layer *l, fr_unrolled *c) {

@@ -222,7 +222,7 @@ static void start_random(fr_unrolled *c, const fr_model *target, uint64_t seed) 
     fill(p, at->token_norm, 1);
     fill(p, at->attn_norm, 1);
     fill(p, at->ffn_norm, 1);
-    memcpy(fr_param_w(p, at->out_norm), target->output_norm, (size_t)d * sizeof(float));
+    memcpy(fr_param_w(p, at->out_norm), target->output_norm.w, (size_t)d * sizeof(float));
     for (int i = 0; i < d && at->fc_state >= 0; i++)
         fr_param_w(p, at->fc_state)[(size_t)i * (size_t)d + (size_t)i] = 1;
     fr_param_random_matrix(p, at->fc_token, 0.5f, seed);
@@ -256,6 +256,9 @@ fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *m, int layer, f
     const fr_config *t = &m->config;
     const fr_layer *from = &m->layers[layer];
     const size_t d = (size_t)t->d;
+    if (!fr_plan_is_plain(&t->plan[layer]))
+        return fr_fail(err, FR_EUNSUP, "--set init: layer %d of %s is not a layer as Llama has it",
+                       layer, t->arch_name);
     if (t->n_rot != t->head_dim)
         return fr_fail(err, FR_EARG, "--set init: the target turns %d of %d values of a head",
                        t->n_rot, t->head_dim);
@@ -263,12 +266,12 @@ fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *m, int layer, f
     copy_matrix(c, c->at.k, &from->k, t, HEADS);
     copy_matrix(c, c->at.v, &from->v, t, AS_IT_IS);
     copy_matrix(c, c->at.o, &from->o, t, AS_IT_IS);
-    memcpy(fr_param_w(c->params, c->at.attn_norm), from->attn_norm, d * sizeof(float));
+    memcpy(fr_param_w(c->params, c->at.attn_norm), from->attn_norm.w, d * sizeof(float));
     if (c->shape.d_ff != t->d_ff) return FR_OK;
     copy_matrix(c, c->at.gate, &from->gate, t, AS_IT_IS);
     copy_matrix(c, c->at.up, &from->up, t, AS_IT_IS);
     copy_matrix(c, c->at.down, &from->down, t, AS_IT_IS);
-    memcpy(fr_param_w(c->params, c->at.ffn_norm), from->ffn_norm, d * sizeof(float));
+    memcpy(fr_param_w(c->params, c->at.ffn_norm), from->ffn_norm.w, d * sizeof(float));
     return FR_OK;
 }
 

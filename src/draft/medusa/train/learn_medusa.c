@@ -60,8 +60,7 @@ static void state_of(const medusa *m, const base_row *b, float *f) {
     for (int i = 0; i < d; i++)
         f[i] = fr_f16_to_f32(from[i]);
     const fr_model *t = m->learner.target;
-    if (m->variant == FR_MEDUSA_EXIT)
-        fr_frozen_norm_forward(f, f, t->output_norm, t->config.eps, 1, d);
+    if (m->variant == FR_MEDUSA_EXIT) fr_model_norm(t, f, f, t->output_norm);
 }
 
 // Rows whose first token to draft is part of an answer. Row 0 is left out: its state is of another

@@ -200,7 +200,7 @@ static fr_status open_early_exit(fr_learner **out, const fr_learner_config *conf
     e->bias = fr_params_add(&l->params, "exit.bias", 1, e->d);
     if ((st = take_memory(e, err))) goto fail;
     if ((st = fr_loss_open(&e->loss, l->vocab, l->gemm, config->format->top, err))) goto fail;
-    memcpy(fr_param_w(&l->params, e->gain), l->target->output_norm, (size_t)e->d * sizeof(float));
+    memcpy(fr_param_w(&l->params, e->gain), l->target->output_norm.w, (size_t)e->d * sizeof(float));
     *out = l;
     return FR_OK;
 fail:

@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
         fr_model_open(&m, g, kern, pool, FR_WEIGHTS_PACKED, NULL, NULL, &err))
         die(&err);
     const fr_forward_limits limits = {.max_rows = n, .max_logits = n, .n_ctx = n + 1};
-    if (fr_kv_open(&kv, &m.config, n + 1, FR_KV_F16, &err) || fr_forward_open(&f, &m, &limits, &err))
+    if (fr_kv_open(&kv, &m.config, n + 1, FR_KV_F16, &err) ||
+        fr_forward_open(&f, &m, &limits, &err))
         die(&err);
     for (int i = 0; i < n; i++)
         rows[i] = fr_row_token(ids[i], i - 1, FR_WANT_LOGITS);

@@ -177,7 +177,7 @@ static void add_scales(maker *m) {
         snprintf(key, sizeof key, "%s.rope.scaling.type", m->o.arch);
         fr_gguf_writer_str(m->w, key, "yarn");
         add_f32(m, "rope.scaling.factor", 8);
-        add_u32(m, "rope.scaling.original_context_length", 16);
+        add_u32(m, "rope.scaling.original_context_length", 8);
     }
 }
 
@@ -200,9 +200,11 @@ static void add_config(maker *m) {
     if (m->family->windows == FR_WINDOW_SOME && o->window)
         add_u32(m, "attention.sliding_window_pattern", o->global_every);
     add_scales(m);
-    if (is(m, "phi3"))
+    if (is(m, "phi3") || o->n_ctx_short)
         add_u32(m, "rope.scaling.original_context_length",
                 o->n_ctx_short ? o->n_ctx_short : o->n_ctx);
+    if (is(m, "minicpm") && o->n_ctx_short)
+        fr_gguf_writer_str(m->w, "minicpm.rope.scaling.type", "longrope");
 }
 
 // Short factors near 1, long ones from 1 to 5 as the frequency falls.

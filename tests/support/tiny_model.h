@@ -18,7 +18,7 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
     int n_head, n_kv; // [4, 2]; n_head * head_dim is a multiple of the type's block too
     int head_dim;     // [d / n_head]
     int n_ctx;        // context_length [512]
-    int n_ctx_short;  // phi3: LongRoPE, whose long table counts beyond so many tokens [none]
+    int n_ctx_short; // phi3, minicpm: LongRoPE, whose long table counts beyond so many tokens [none]
     float rope_base;  // [10000]
     int window;       // sliding window [families that mix layers: 24; others: none]
     int global_every; // of those: every such layer sees everything [2]

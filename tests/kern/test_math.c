@@ -92,7 +92,8 @@ static void silu_and_gelu_match_their_formulas(void **state) {
 }
 
 static float any_size(int lowest, int highest) { // with its exponent drawn; either sign
-    const double x = ldexp(1 + uniform(), lowest + (int)(uniform() * (highest - lowest + 1)));
+    const double fraction = 1 + uniform();
+    const double x = ldexp(fraction, lowest + (int)(uniform() * (highest - lowest + 1)));
     return (float)(uniform() < 0.5 ? x : -x);
 }
 
@@ -249,7 +250,7 @@ static void bits_of_tanh_are_those_recorded(void **state) {
         hash = mix(mix(hash, &y, sizeof y), &capped, sizeof capped);
     }
     printf("hash of tanh %016llx\n", (unsigned long long)hash);
-    assert_true(hash == 0x00e1be4610d1dbd7u);
+    assert_true(hash == 0xede04612423bd60eu);
 }
 
 int main(void) {

@@ -6,7 +6,7 @@
 fr_act_kind fr_act_kind_of(fr_type weight) {
     const fr_qtype *t = fr_qtype_of((uint32_t)weight);
     assert(t);
-    return t->block == 256 ? FR_ACT_Q256 : t->block == 32 ? FR_ACT_Q32 : FR_ACT_F32;
+    return t->act;
 }
 
 // Where each array begins; the same walk gives the sum.

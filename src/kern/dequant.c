@@ -176,13 +176,8 @@ static void block_iq4_xs(const uint8_t *b, float *y) {
 
 typedef void block_fn(const uint8_t *b, float *y);
 
-static block_fn *const blocks[FR_TYPE_LIMIT] = {
-    [FR_TYPE_F32] = block_f32,   [FR_TYPE_F16] = block_f16,       [FR_TYPE_BF16] = block_bf16,
-    [FR_TYPE_Q4_0] = block_q4_0, [FR_TYPE_Q4_1] = block_q4_1,     [FR_TYPE_Q5_0] = block_q5_0,
-    [FR_TYPE_Q5_1] = block_q5_1, [FR_TYPE_Q8_0] = block_q8_0,     [FR_TYPE_Q2_K] = block_q2_k,
-    [FR_TYPE_Q3_K] = block_q3_k, [FR_TYPE_Q4_K] = block_q4_k,     [FR_TYPE_Q5_K] = block_q5_k,
-    [FR_TYPE_Q6_K] = block_q6_k, [FR_TYPE_IQ4_NL] = block_iq4_nl, [FR_TYPE_IQ4_XS] = block_iq4_xs,
-};
+#define ROW(id, NAME, name, ...) [FR_TYPE_##NAME] = block_##name,
+static block_fn *const blocks[FR_TYPE_LIMIT] = {FR_TYPES(ROW, ROW, ROW, ROW)};
 
 void fr_dequant_row(fr_type type, const void *restrict src, float *restrict dst, int64_t n) {
     const fr_qtype *q = fr_qtype_of((uint32_t)type);

@@ -47,13 +47,6 @@ typedef struct fr_matrix {
 } fr_matrix;
 
 // ---------------------------------------------------------------- activations
-// What a weight type wants its input rows to be.
-typedef enum fr_act_kind {
-    FR_ACT_F32,  // as they are (weights F32, F16, BF16)
-    FR_ACT_Q32,  // int8, blocks of 32, a scale each (Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL)
-    FR_ACT_Q256, // int8, blocks of 256, a scale for each 128 (Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS)
-    FR_ACT_KINDS
-} fr_act_kind;
 fr_act_kind fr_act_kind_of(fr_type weight);
 
 // n rows of k values for one matmul, k-block major, so that a tile of rows reads with constant

@@ -8,6 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+// Bytes of a block of 16 rows, after the header.
+enum {
+#define ROW(id, NAME, name, block, bytes, act, sub, min, table, head, panel, ...)                  \
+    FR_BYTES_##NAME = panel,
+    FR_TYPES(ROW, ROW, ROW, ROW)
+#undef ROW
+};
+
 // Bytes of n_blocks f16 scales of 16 lanes in front of a panel's blocks.
 FR_INLINE size_t fr_scales_bytes(int n_blocks) {
     return ((size_t)n_blocks * 32 + 63) & ~(size_t)63;
@@ -23,19 +31,18 @@ typedef struct fr_b32_layout {
 FR_INLINE fr_b32_layout fr_b32_layout_of(const fr_type type) {
     switch (type) {
     case FR_TYPE_Q4_0:
-        return (fr_b32_layout){256, 0, 0, 8, true, false};
+        return (fr_b32_layout){FR_BYTES_Q4_0, 0, 0, 8, true, false};
     case FR_TYPE_Q4_1:
-        return (fr_b32_layout){320, 0, 64, 0, false, true};
+        return (fr_b32_layout){FR_BYTES_Q4_1, 0, 64, 0, false, true};
     case FR_TYPE_Q5_0:
-        return (fr_b32_layout){320, 0, 64, 16, true, false};
+        return (fr_b32_layout){FR_BYTES_Q5_0, 0, 64, 16, true, false};
     case FR_TYPE_Q5_1:
-        return (fr_b32_layout){384, 64, 128, 0, false, true};
+        return (fr_b32_layout){FR_BYTES_Q5_1, 64, 128, 0, false, true};
     case FR_TYPE_Q8_0:
-        return (fr_b32_layout){512, 0, 0, 128, true, false};
+        return (fr_b32_layout){FR_BYTES_Q8_0, 0, 0, 128, true, false};
     case FR_TYPE_IQ4_NL: // as value + 128
-        return (fr_b32_layout){256, 0, 0, 128, true, false};
-    case FR_FLOAT_TYPES:
-    case FR_K_TYPES:
+        return (fr_b32_layout){FR_BYTES_IQ4_NL, 0, 0, 128, true, false};
+    case FR_TYPES_BUT_B32:
         break;
     }
     assert(!"a type with blocks of 32");
@@ -43,13 +50,20 @@ FR_INLINE fr_b32_layout fr_b32_layout_of(const fr_type type) {
 }
 
 // ---------------------------------------------------------------- superblocks
+// clang-format off
+// Comparisons: with a switch or a table gcc spends the kernels' registers in another way.
+#define FR_HAS_DMIN(id, NAME, name, block, bytes, act, sub, min, ...)                              \
+    || (FR_MIN_##min == FR_MIN_SCALED && type == FR_TYPE_##NAME)
+#define FR_HAS_SUB_32(id, NAME, name, block, bytes, act, sub, ...)                                 \
+    || (sub == 32 && type == FR_TYPE_##NAME)
+// clang-format on
 FR_INLINE bool fr_k_has_dmin(const fr_type type) {
-    return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_Q2_K;
+    return false FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_HAS_DMIN, FR_NO_ROW);
 }
 
-// k in a sub-block.
+// k in a sub-block: 16 or 32.
 FR_INLINE int fr_k_sub(const fr_type type) {
-    return type == FR_TYPE_Q4_K || type == FR_TYPE_Q5_K || type == FR_TYPE_IQ4_XS ? 32 : 16;
+    return false FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_HAS_SUB_32, FR_NO_ROW) ? 32 : 16;
 }
 
 // The number to subtract from the u8 codes of the types without dmin.
@@ -83,19 +97,18 @@ typedef struct fr_k_layout {
 FR_INLINE fr_k_layout fr_k_layout_of(const fr_type type) {
     switch (type) {
     case FR_TYPE_Q2_K:
-        return (fr_k_layout){1344, 320, 256, 0, 0};
+        return (fr_k_layout){FR_BYTES_Q2_K, 320, 256, 0, 0};
     case FR_TYPE_Q3_K:
-        return (fr_k_layout){1792, 256, 256, 1280, 128};
+        return (fr_k_layout){FR_BYTES_Q3_K, 256, 256, 1280, 128};
     case FR_TYPE_Q4_K:
-        return (fr_k_layout){2304, 256, 512, 0, 0};
+        return (fr_k_layout){FR_BYTES_Q4_K, 256, 512, 0, 0};
     case FR_TYPE_Q5_K:
-        return (fr_k_layout){2816, 768, 512, 256, 128};
+        return (fr_k_layout){FR_BYTES_Q5_K, 768, 512, 256, 128};
     case FR_TYPE_Q6_K:
-        return (fr_k_layout){3328, 256, 768, 0, 0};
+        return (fr_k_layout){FR_BYTES_Q6_K, 256, 768, 0, 0};
     case FR_TYPE_IQ4_XS:
-        return (fr_k_layout){2176, 128, 512, 0, 0};
-    case FR_FLOAT_TYPES:
-    case FR_B32_TYPES:
+        return (fr_k_layout){FR_BYTES_IQ4_XS, 128, 512, 0, 0};
+    case FR_TYPES_BUT_K:
         break;
     }
     assert(!"a K type");

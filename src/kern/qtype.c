@@ -1,34 +1,17 @@
-// qtype.c — the table of tensor types.
+// qtype.c — the rows of types.def as a table.
 #include "kern/qtype.h"
+#include "kern/dequant.h"
 #include <assert.h>
 #include <stddef.h>
 
 // clang-format off
-static const fr_qtype types[FR_TYPE_LIMIT] = {
-    [FR_TYPE_F32]    = {FR_TYPE_F32,    "f32",    1,   4},
-    [FR_TYPE_F16]    = {FR_TYPE_F16,    "f16",    1,   2},
-    [FR_TYPE_Q4_0]   = {FR_TYPE_Q4_0,   "q4_0",   32,  18},
-    [FR_TYPE_Q4_1]   = {FR_TYPE_Q4_1,   "q4_1",   32,  20},
-    [FR_TYPE_Q5_0]   = {FR_TYPE_Q5_0,   "q5_0",   32,  22},
-    [FR_TYPE_Q5_1]   = {FR_TYPE_Q5_1,   "q5_1",   32,  24},
-    [FR_TYPE_Q8_0]   = {FR_TYPE_Q8_0,   "q8_0",   32,  34},
-    [FR_TYPE_Q2_K]   = {FR_TYPE_Q2_K,   "q2_k",   256, 84},
-    [FR_TYPE_Q3_K]   = {FR_TYPE_Q3_K,   "q3_k",   256, 110},
-    [FR_TYPE_Q4_K]   = {FR_TYPE_Q4_K,   "q4_k",   256, 144},
-    [FR_TYPE_Q5_K]   = {FR_TYPE_Q5_K,   "q5_k",   256, 176},
-    [FR_TYPE_Q6_K]   = {FR_TYPE_Q6_K,   "q6_k",   256, 210},
-    [FR_TYPE_IQ4_NL] = {FR_TYPE_IQ4_NL, "iq4_nl", 32,  18},
-    [FR_TYPE_IQ4_XS] = {FR_TYPE_IQ4_XS, "iq4_xs", 256, 136},
-    [FR_TYPE_BF16]   = {FR_TYPE_BF16,   "bf16",   1,   2},
-};
+#define ROW(id, NAME, name, block, bytes, act, sub, min, table, head, panel, ...)                  \
+    [FR_TYPE_##NAME] = {FR_TYPE_##NAME, #name, block, bytes, FR_ACT_##act, sub, FR_MIN_##min,      \
+                        table, head, panel},
+static const fr_qtype types[FR_TYPE_LIMIT] = {FR_TYPES(ROW, ROW, ROW, ROW)};
 
-// Types that files hold and this engine does not read.
-static const struct { uint32_t id; const char *name; } others[] = {
-    {4, "q4_2"},     {5, "q4_3"},     {9, "q8_1"},    {15, "q8_k"},   {16, "iq2_xxs"}, {17, "iq2_xs"},
-    {18, "iq3_xxs"}, {19, "iq1_s"},   {21, "iq3_s"},  {22, "iq2_s"},  {24, "i8"},      {25, "i16"},
-    {26, "i32"},     {27, "i64"},     {28, "f64"},    {29, "iq1_m"},  {34, "tq1_0"},   {35, "tq2_0"},
-    {39, "mxfp4"},
-};
+#define UNREAD(id, name) {id, #name},
+static const struct { uint32_t id; const char *name; } unread[] = {FR_UNREAD_TYPES(UNREAD)};
 // clang-format on
 
 const fr_qtype *fr_qtype_of(uint32_t id) {
@@ -36,11 +19,17 @@ const fr_qtype *fr_qtype_of(uint32_t id) {
     return &types[id];
 }
 
+const fr_qtype *fr_qtype_at(int index) {
+    for (uint32_t id = 0; id < FR_TYPE_LIMIT; id++)
+        if (types[id].name && !index--) return &types[id];
+    return NULL;
+}
+
 const char *fr_qtype_name(uint32_t id) {
     const fr_qtype *t = fr_qtype_of(id);
     if (t) return t->name;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (others[i].id == id) return others[i].name;
+    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++)
+        if (unread[i].id == id) return unread[i].name;
     return "unknown type";
 }
 

@@ -1,53 +1,62 @@
-// qtype.h — the tensor types that this engine reads, with the layout of their blocks.
+// qtype.h — the tensor types that this engine reads, from the rows of types.def.
 //
 // The values are the ids that GGUF files use. A tensor of n elements is n / block blocks of `bytes`
 // bytes, one after another; rows never share a block. The layouts of the blocks themselves stand in
 // dequant.c.
 #ifndef FR_KERN_QTYPE_H
 #define FR_KERN_QTYPE_H
+#include "kern/types.def"
 #include <stdint.h>
 
 typedef enum fr_type {
-    FR_TYPE_F32 = 0,
-    FR_TYPE_F16 = 1,
-    FR_TYPE_Q4_0 = 2,
-    FR_TYPE_Q4_1 = 3,
-    FR_TYPE_Q5_0 = 6,
-    FR_TYPE_Q5_1 = 7,
-    FR_TYPE_Q8_0 = 8,
-    FR_TYPE_Q2_K = 10,
-    FR_TYPE_Q3_K = 11,
-    FR_TYPE_Q4_K = 12,
-    FR_TYPE_Q5_K = 13,
-    FR_TYPE_Q6_K = 14,
-    FR_TYPE_IQ4_NL = 20,
-    FR_TYPE_IQ4_XS = 23,
-    FR_TYPE_BF16 = 30,
+#define ROW(id, NAME, ...) FR_TYPE_##NAME = id,
+    FR_TYPES(ROW, ROW, ROW, ROW)
+#undef ROW
+        FR_TYPE_LIMIT // above every id
 } fr_type;
-enum { FR_TYPE_LIMIT = 31 };
 
-// All values by the block that they have, for a switch that serves one of these groups and has no
-// `default`: `case FR_FLOAT_TYPES:`. A new type has to be written into its group, and then does not
-// compile where a switch lacks it.
+// The types that a switch does not serve, as one case: `case FR_TYPES_BUT_K:`.
+#define FR_NO_ROW(...)
 // clang-format off
-#define FR_FLOAT_TYPES FR_TYPE_F32: case FR_TYPE_F16: case FR_TYPE_BF16
-#define FR_B32_TYPES                                                                               \
-    FR_TYPE_Q4_0: case FR_TYPE_Q4_1: case FR_TYPE_Q5_0: case FR_TYPE_Q5_1: case FR_TYPE_Q8_0:      \
-    case FR_TYPE_IQ4_NL
-#define FR_K_TYPES                                                                                 \
-    FR_TYPE_Q2_K: case FR_TYPE_Q3_K: case FR_TYPE_Q4_K: case FR_TYPE_Q5_K: case FR_TYPE_Q6_K:      \
-    case FR_TYPE_IQ4_XS
+#define FR_OTHER(id, NAME, ...) : case FR_TYPE_##NAME
+#define FR_TYPES_BUT_B32       FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_NO_ROW, FR_OTHER, FR_OTHER)
+#define FR_TYPES_BUT_K         FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_OTHER, FR_NO_ROW, FR_OTHER)
+#define FR_TYPES_BUT_B32_AND_K FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_NO_ROW, FR_NO_ROW, FR_OTHER)
+#define FR_GENERIC_TYPES       FR_TYPE_LIMIT FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_NO_ROW, FR_OTHER)
 // clang-format on
+
+// What a weight type wants its input rows to be.
+typedef enum fr_act_kind {
+    FR_ACT_F32,  // as they are
+    FR_ACT_Q32,  // int8, blocks of 32, a scale each
+    FR_ACT_Q256, // int8, blocks of 256, a scale for each 128
+    FR_ACT_KINDS
+} fr_act_kind;
+
+// What a type adds to scale * code.
+typedef enum fr_min_kind {
+    FR_MIN_NONE,
+    FR_MIN_ADDED,  // m of the block
+    FR_MIN_SCALED, // -(dmin of the block) * (minimum of the sub-block)
+} fr_min_kind;
 
 typedef struct fr_qtype {
     fr_type type;
     const char *name; // lower case, as in "q4_k"
     int block;        // elements of one block
     int bytes;        // bytes of one block
+    fr_act_kind act;
+    int sub; // elements that share a scale
+    fr_min_kind min;
+    const int8_t *table; // the 16 values that codes of 4 bits choose from; NULL: codes are values
+    int head, panel;     // bytes of a block of 16 rows in a panel: in its header, and after it
 } fr_qtype;
 
 // The description of a type id as files store it. NULL when this engine cannot read that type.
 const fr_qtype *fr_qtype_of(uint32_t id);
+
+// All types that this engine reads, in the order of their ids; NULL from the last on.
+const fr_qtype *fr_qtype_at(int index);
 
 // A name for messages: of every type that GGUF files are known to hold, read by this engine or not;
 // "unknown type" for the others. Never NULL.

@@ -10,42 +10,7 @@
 
 // ---------------------------------------------------------------- sizes
 size_t fr_panel_block_bytes(fr_type type) {
-    switch (type) {
-    case FR_TYPE_Q4_0:
-    case FR_TYPE_IQ4_NL:
-        return 4 * 64;
-    case FR_TYPE_Q4_1:
-    case FR_TYPE_Q5_0:
-        return 5 * 64;
-    case FR_TYPE_Q5_1:
-        return 6 * 64;
-    case FR_TYPE_Q8_0:
-        return 8 * 64;
-    case FR_TYPE_Q2_K:
-        return 64 + 256 + 16 * 64;
-    case FR_TYPE_Q3_K:
-        return 256 + (16 + 8) * 64;
-    case FR_TYPE_Q4_K:
-        return 64 + (3 + 32) * 64;
-    case FR_TYPE_Q5_K:
-        return 64 + (3 + 8 + 32) * 64;
-    case FR_TYPE_Q6_K:
-        return 256 + 16 * 3 * 64;
-    case FR_TYPE_IQ4_XS:
-        return 128 + 8 * 4 * 64;
-    case FR_TYPE_F32:
-        return 16 * 4;
-    case FR_TYPE_F16:
-    case FR_TYPE_BF16:
-        return 16 * 2;
-    }
-    return 0;
-}
-
-static bool has_header(fr_type type) {
-    return type == FR_TYPE_Q4_0 || type == FR_TYPE_Q5_0 || type == FR_TYPE_Q8_0 ||
-           type == FR_TYPE_IQ4_NL || type == FR_TYPE_Q3_K || type == FR_TYPE_Q6_K ||
-           type == FR_TYPE_IQ4_XS;
+    return (size_t)fr_qtype_of((uint32_t)type)->panel;
 }
 
 static size_t round64(size_t bytes) {
@@ -53,8 +18,8 @@ static size_t round64(size_t bytes) {
 }
 
 size_t fr_panel_header_bytes(fr_type type, int k) {
-    if (!has_header(type)) return 0;
-    return round64((size_t)(k / fr_qtype_of((uint32_t)type)->block) * 32);
+    const fr_qtype *t = fr_qtype_of((uint32_t)type);
+    return round64((size_t)(k / t->block) * (size_t)t->head);
 }
 
 size_t fr_repack_panel_bytes(fr_type type, int k) {
@@ -145,7 +110,7 @@ static inline void put_scales(uint8_t *dst, fr_u8x16 rows[FR_PANEL]) {
     memcpy(dst, rows, 16 * sizeof *rows);
 }
 
-static void pack_nibbles(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+static void pack_q4_0(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
     put_halves(head, src, 0);
     put_dwords(dst, src, 2, 1, 0);
 }
@@ -302,38 +267,16 @@ static int unit_of(const fr_qtype *t, int k) {
     return t->block == 1 && k % 8 == 0 ? 8 : t->block;
 }
 
+// Types whose blocks go to the same places.
+#define pack_iq4_nl  pack_q4_0
+#define pack_bf16    pack_f16
+#define pack_bf16_x8 pack_f16_x8
+
 static pack_block_fn *block_fn(fr_type type, bool by_eight) {
-    switch (type) {
-    case FR_TYPE_Q4_0:
-    case FR_TYPE_IQ4_NL:
-        return pack_nibbles;
-    case FR_TYPE_Q4_1:
-        return pack_q4_1;
-    case FR_TYPE_Q5_0:
-        return pack_q5_0;
-    case FR_TYPE_Q5_1:
-        return pack_q5_1;
-    case FR_TYPE_Q8_0:
-        return pack_q8_0;
-    case FR_TYPE_Q2_K:
-        return pack_q2_k;
-    case FR_TYPE_Q3_K:
-        return pack_q3_k;
-    case FR_TYPE_Q4_K:
-        return pack_q4_k;
-    case FR_TYPE_Q5_K:
-        return pack_q5_k;
-    case FR_TYPE_Q6_K:
-        return pack_q6_k;
-    case FR_TYPE_IQ4_XS:
-        return pack_iq4_xs;
-    case FR_TYPE_F32:
-        return by_eight ? pack_f32_x8 : pack_f32;
-    case FR_TYPE_F16:
-    case FR_TYPE_BF16:
-        return by_eight ? pack_f16_x8 : pack_f16;
-    }
-    return NULL;
+#define FLOAT(id, NAME, name, ...)  [FR_TYPE_##NAME] = {pack_##name, pack_##name##_x8},
+#define BLOCKS(id, NAME, name, ...) [FR_TYPE_##NAME] = {pack_##name, NULL},
+    static pack_block_fn *const pack[FR_TYPE_LIMIT][2] = {FR_TYPES(FLOAT, BLOCKS, BLOCKS, BLOCKS)};
+    return pack[type][by_eight];
 }
 
 void fr_repack_panel(fr_type type, uint8_t *dst, const uint8_t *rows, int n_rows, int k) {
@@ -341,7 +284,7 @@ void fr_repack_panel(fr_type type, uint8_t *dst, const uint8_t *rows, int n_rows
     const fr_qtype *t = fr_qtype_of((uint32_t)type);
     const size_t row_bytes = (size_t)fr_qtype_row_bytes(type, k);
     const int unit = unit_of(t, k), n_units = k / unit;
-    const size_t head_step = fr_panel_header_bytes(type, k) ? 32 : 0;
+    const size_t head_step = (size_t)t->head;
     const size_t dst_step = fr_panel_block_bytes(type) * (size_t)(unit / t->block);
     const size_t src_step = (size_t)t->bytes * (size_t)(unit / t->block);
     pack_block_fn *const pack = block_fn(type, unit != t->block);

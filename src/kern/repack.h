@@ -6,9 +6,9 @@
 // below is 64 bytes: 16 lanes of 4 bytes; "byte b" of a lane is the b-th k of its group; g counts
 // k-groups inside a block (32 k: 8 groups; 16 k: 4 groups).
 //
-//   header  f16 d[nblk][16], padded to 64 bytes: only Q4_0 Q5_0 Q8_0 IQ4_NL (nblk = k/32) and
-//           Q3_K Q6_K IQ4_XS (nblk = k/256). The other types keep d (and m or dmin) inside the
-//           block. Then the blocks, ascending in k:
+//   header  f16 d[nblk][16], padded to 64 bytes, of the types whose row in types.def has `head`
+//           (nblk = k / block). The others keep d (and m or dmin) inside the block. Then the
+//           blocks, `panel` bytes each, ascending in k:
 //
 //   Q4_0, IQ4_NL  4 vec N0..N3: low nibble of Nt = group t, high nibble = group t+4
 //   Q4_1    f16 d[16], f16 m[16], 4 vec as Q4_0
@@ -49,10 +49,10 @@ void fr_matrix_row(const fr_matrix *w, int row, float *dst);
 // One block of one lane of a panel, spelled out: what the reference kernels and fr_unpack_row read.
 typedef struct fr_lane_block {
     int sub;          // values in a sub-block (16 or 32)
-    float d, m;       // scale; minimum to add (Q4_1, Q5_1) or dmin (Q4_K, Q5_K, Q2_K), else 0
+    float d, m;       // scale; what FR_MIN_ADDED adds or the dmin of FR_MIN_SCALED, else 0
     int sc[16];       // scale of each sub-block; 1 for blocks of 32
-    int mn[16];       // its min code (Q4_K, Q5_K, Q2_K), else 0
-    int8_t code[256]; // codes, the offset already subtracted
+    int mn[16];       // its min code (FR_MIN_SCALED), else 0
+    int8_t code[256]; // codes, the offset subtracted or the value of the table taken
 } fr_lane_block;
 // Block `b` of lane `lane` of a panel of quantised weights (not F32, F16, BF16).
 void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, fr_lane_block *out);

@@ -64,8 +64,6 @@ static void get_q8_0(fr_lane_block *o, const uint8_t *src, int lane) {
 
 static void get_iq4_nl(fr_lane_block *o, const uint8_t *src, int lane) {
     get_nibbles(o->code, src, lane);
-    for (int i = 0; i < 32; i++)
-        o->code[i] = fr_iq4_values[o->code[i]];
 }
 
 // ---------------------------------------------------------------- superblocks
@@ -154,39 +152,54 @@ static void get_iq4_xs(fr_lane_block *o, const uint8_t *src, int lane) {
         o->sc[j] = (int8_t)src[16 * j + lane];
         get_nibbles(o->code + 32 * j, src + 128 + 256 * j, lane);
     }
-    for (int i = 0; i < 256; i++)
-        o->code[i] = fr_iq4_values[o->code[i]];
 }
 
-// From a block of the type. d is there already where the panel's header has it.
+// From a block of the type. d is there already where the panel's header has it; codes of types with
+// a table are looked up there afterwards.
 typedef void get_fn(fr_lane_block *o, const uint8_t *src, int lane);
 
 void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, fr_lane_block *o) {
-    static get_fn *const get[FR_TYPE_LIMIT] = {
-        [FR_TYPE_Q4_0] = get_q4_0, [FR_TYPE_Q4_1] = get_q4_1, [FR_TYPE_Q5_0] = get_q5_0,
-        [FR_TYPE_Q5_1] = get_q5_1, [FR_TYPE_Q8_0] = get_q8_0, [FR_TYPE_IQ4_NL] = get_iq4_nl,
-        [FR_TYPE_Q2_K] = get_q2_k, [FR_TYPE_Q3_K] = get_q3_k, [FR_TYPE_Q4_K] = get_q4_k,
-        [FR_TYPE_Q5_K] = get_q5_k, [FR_TYPE_Q6_K] = get_q6_k, [FR_TYPE_IQ4_XS] = get_iq4_xs,
-    };
-    const size_t header = fr_panel_header_bytes(type, k);
+#define BLOCKS(id, NAME, name, ...) [FR_TYPE_##NAME] = get_##name,
+    static get_fn *const get[FR_TYPE_LIMIT] = {FR_TYPES(FR_NO_ROW, BLOCKS, BLOCKS, BLOCKS)};
+    const fr_qtype *t = fr_qtype_of((uint32_t)type);
     assert(get[type]); // a type with codes
     memset(o, 0, sizeof *o);
-    o->sub = type == FR_TYPE_Q2_K || type == FR_TYPE_Q3_K || type == FR_TYPE_Q6_K ? 16 : 32;
-    if (fr_qtype_of((uint32_t)type)->block == 32) o->sc[0] = 1;
-    if (header) o->d = get_half(panel + 32 * (size_t)b, lane);
-    get[type](o, panel + header + (size_t)b * fr_panel_block_bytes(type), lane);
+    o->sub = t->sub;
+    if (t->sub == t->block) o->sc[0] = 1;
+    if (t->head) o->d = get_half(panel + (size_t)t->head * (size_t)b, lane);
+    get[type](o, panel + fr_panel_header_bytes(type, k) + (size_t)b * (size_t)t->panel, lane);
+    for (int i = 0; t->table && i < t->block; i++)
+        o->code[i] = t->table[o->code[i]];
 }
+
+// ---------------------------------------------------------------- floats
+// A lane of the 16 elements at e.
+static float get_f32(const uint8_t *e, int lane) {
+    float value;
+    memcpy(&value, e + 4 * lane, sizeof value);
+    return value;
+}
+
+static float get_f16(const uint8_t *e, int lane) {
+    return get_half(e, lane);
+}
+
+static float get_bf16(const uint8_t *e, int lane) {
+    return fr_bf16_to_f32((uint16_t)(e[2 * lane] | e[2 * lane + 1] << 8));
+}
+
+typedef float get_float_fn(const uint8_t *e, int lane);
 
 static void unpack_floats(const fr_matrix *w, const uint8_t *panel, int lane, float *dst) {
-    for (int i = 0; i < w->k; i++) {
-        const uint8_t *e = panel + (size_t)i * fr_panel_block_bytes(w->type);
-        if (w->type == FR_TYPE_F32) memcpy(&dst[i], e + 4 * lane, 4);
-        if (w->type == FR_TYPE_F16) dst[i] = get_half(e, lane);
-        if (w->type == FR_TYPE_BF16)
-            dst[i] = fr_bf16_to_f32((uint16_t)(e[2 * lane] | e[2 * lane + 1] << 8));
-    }
+#define FLOAT(id, NAME, name, ...) [FR_TYPE_##NAME] = get_##name,
+    static get_float_fn *const get[FR_TYPE_LIMIT] = {
+        FR_TYPES(FLOAT, FR_NO_ROW, FR_NO_ROW, FR_NO_ROW)};
+    const size_t step = fr_panel_block_bytes(w->type);
+    for (int i = 0; i < w->k; i++)
+        dst[i] = get[w->type](panel + (size_t)i * step, lane);
 }
 
+// ---------------------------------------------------------------- rows
 void fr_unpack_row(const fr_matrix *w, int row, float *dst) {
     const uint8_t *panel = w->panels + (size_t)(row / FR_PANEL) * w->panel_bytes;
     const int lane = row % FR_PANEL, block = fr_qtype_of((uint32_t)w->type)->block;
@@ -194,7 +207,7 @@ void fr_unpack_row(const fr_matrix *w, int row, float *dst) {
         unpack_floats(w, panel, lane, dst);
         return;
     }
-    const bool adds_m = w->type == FR_TYPE_Q4_1 || w->type == FR_TYPE_Q5_1;
+    const bool adds_m = fr_qtype_of((uint32_t)w->type)->min == FR_MIN_ADDED;
     fr_lane_block o;
     for (int b = 0; b < w->k / block; b++) {
         fr_panel_lane(w->type, panel, w->k, b, lane, &o);

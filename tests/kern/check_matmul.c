@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const fr_type all_types[] = {FR_TYPE_F32,    FR_TYPE_F16,  FR_TYPE_BF16,  FR_TYPE_Q4_0,
-                                    FR_TYPE_Q4_1,   FR_TYPE_Q5_0, FR_TYPE_Q5_1,  FR_TYPE_Q8_0,
-                                    FR_TYPE_IQ4_NL, FR_TYPE_Q2_K, FR_TYPE_Q3_K,  FR_TYPE_Q4_K,
-                                    FR_TYPE_Q5_K,   FR_TYPE_Q6_K, FR_TYPE_IQ4_XS};
-
 // One matrix with `rows` input rows and the definition's outputs for all of them.
 typedef struct fixture {
     fr_type type;
@@ -190,14 +185,15 @@ static void one_shape(check *c, fr_type type, int m, int k, int mode, row_counts
 void check_matmul(check *c) {
     static const int heights[] = {1, 7, 16, 17, 33, 48, 100};
     static const int lengths[] = {576, 1536, 896, 4864}; // of real models
-    for (size_t t = 0; t < sizeof all_types / sizeof *all_types; t++) {
-        const fr_type type = all_types[t];
+    const fr_qtype *q;
+    for (int t = 0; (q = fr_qtype_at(t)); t++) {
+        const fr_type type = q->type;
         if (c->only_type >= 0 && c->only_type != (int)type) continue;
         if (!c->kern->matmul[type]) {
             check_case(c, false, "matmul %s is missing", fr_qtype_name(type));
             continue;
         }
-        const int block = fr_qtype_of((uint32_t)type)->block, modes = block == 1 ? 1 : CHECK_MODES;
+        const int block = q->block, modes = block == 1 ? 1 : CHECK_MODES;
         for (int mode = 0; mode < modes; mode++)
             for (int blocks = 1; blocks <= (c->quick ? 3 : 9);
                  blocks += c->quick && block == 256 ? 2 : 1) {

@@ -1,6 +1,7 @@
 // test_repack.c — what packing promises: no weight changes, nothing outside the panels is touched.
 #include "base/alloc.h"
 #include "kern/dequant.h"
+#include "kern/layout.h"
 #include "kern/repack.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,11 +10,7 @@
 
 #include <cmocka.h>
 
-static const fr_type all_types[] = {FR_TYPE_F32,    FR_TYPE_F16,  FR_TYPE_BF16,  FR_TYPE_Q4_0,
-                                    FR_TYPE_Q4_1,   FR_TYPE_Q5_0, FR_TYPE_Q5_1,  FR_TYPE_Q8_0,
-                                    FR_TYPE_IQ4_NL, FR_TYPE_Q2_K, FR_TYPE_Q3_K,  FR_TYPE_Q4_K,
-                                    FR_TYPE_Q5_K,   FR_TYPE_Q6_K, FR_TYPE_IQ4_XS};
-enum { N_TYPES = sizeof all_types / sizeof *all_types, GUARD = 64 };
+enum { GUARD = 64 };
 
 static uint64_t state = 20261121; // the seed: fixed, so that a failure repeats
 
@@ -54,21 +51,21 @@ static void pack_and_unpack_keep_every_weight(void **unused) {
     (void)unused;
     static const int heights[] = {1, 15, 16, 17, 40};
     float expected[768], found[768];
-    for (int t = 0; t < N_TYPES; t++)
+    const fr_qtype *q;
+    for (int t = 0; (q = fr_qtype_at(t)); t++)
         for (int h = 0; h < 5; h++)
             for (int blocks = 1; blocks <= 3; blocks++) {
-                const int m = heights[h], k = blocks * fr_qtype_of((uint32_t)all_types[t])->block;
-                sample s = make_sample(all_types[t], m, k);
-                fr_repack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 0, s.w.n_panels);
+                const int m = heights[h], k = blocks * q->block;
+                sample s = make_sample(q->type, m, k);
+                fr_repack_panels(q->type, s.packed + GUARD, s.rows, m, k, 0, s.w.n_panels);
                 for (int row = 0; row < m; row++) {
-                    fr_dequant_row(all_types[t], s.rows + s.row_bytes * (size_t)row, expected, k);
+                    fr_dequant_row(q->type, s.rows + s.row_bytes * (size_t)row, expected, k);
                     fr_unpack_row(&s.w, row, found);
                     for (int i = 0; i < k; i++) // the same bits, or both not a number
                         if (memcmp(&expected[i], &found[i], 4) &&
                             (expected[i] == expected[i] || found[i] == found[i]))
-                            fail_msg("%s m %d k %d row %d [%d]: expected %a, found %a",
-                                     fr_qtype_name(all_types[t]), m, k, row, i, (double)expected[i],
-                                     (double)found[i]);
+                            fail_msg("%s m %d k %d row %d [%d]: expected %a, found %a", q->name, m,
+                                     k, row, i, (double)expected[i], (double)found[i]);
                 }
                 for (int i = 0; i < GUARD; i++) {
                     assert_int_equal(s.packed[i], 0xa5);
@@ -80,14 +77,15 @@ static void pack_and_unpack_keep_every_weight(void **unused) {
 
 static void panels_packed_in_parts_equal_panels_packed_at_once(void **unused) {
     (void)unused;
-    for (int t = 0; t < N_TYPES; t++) {
+    const fr_qtype *q;
+    for (int t = 0; (q = fr_qtype_at(t)); t++) {
         const int m = 70, k = 256;
-        sample s = make_sample(all_types[t], m, k);
+        sample s = make_sample(q->type, m, k);
         uint8_t *whole = fr_alloc_zero(s.packed_bytes);
         assert_non_null(whole);
-        fr_repack_panels(all_types[t], whole, s.rows, m, k, 0, s.w.n_panels);
-        fr_repack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 3, s.w.n_panels);
-        fr_repack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 0, 3);
+        fr_repack_panels(q->type, whole, s.rows, m, k, 0, s.w.n_panels);
+        fr_repack_panels(q->type, s.packed + GUARD, s.rows, m, k, 3, s.w.n_panels);
+        fr_repack_panels(q->type, s.packed + GUARD, s.rows, m, k, 0, 3);
         assert_memory_equal(whole, s.packed + GUARD, s.packed_bytes);
         fr_free(whole);
         drop_sample(&s);
@@ -97,14 +95,15 @@ static void panels_packed_in_parts_equal_panels_packed_at_once(void **unused) {
 static void packing_writes_every_byte_and_missing_rows_weigh_nothing(void **unused) {
     (void)unused;
     float found[5 * 256];
-    for (int t = 0; t < N_TYPES; t++) {
-        const int m = 21, k = 5 * fr_qtype_of((uint32_t)all_types[t])->block;
-        sample s = make_sample(all_types[t], m, k);
+    const fr_qtype *q;
+    for (int t = 0; (q = fr_qtype_at(t)); t++) {
+        const int m = 21, k = 5 * q->block;
+        sample s = make_sample(q->type, m, k);
         uint8_t *over_ones = fr_alloc_zero(s.packed_bytes);
         assert_non_null(over_ones);
         memset(over_ones, 0xff, s.packed_bytes);
-        fr_repack_panels(all_types[t], over_ones, s.rows, m, k, 0, s.w.n_panels);
-        fr_repack_panels(all_types[t], s.packed + GUARD, s.rows, m, k, 0, s.w.n_panels);
+        fr_repack_panels(q->type, over_ones, s.rows, m, k, 0, s.w.n_panels);
+        fr_repack_panels(q->type, s.packed + GUARD, s.rows, m, k, 0, s.w.n_panels);
         assert_memory_equal(over_ones, s.packed + GUARD, s.packed_bytes);
         for (int row = m; row < 16 * s.w.n_panels; row++) {
             fr_unpack_row(&s.w, row, found);
@@ -118,9 +117,10 @@ static void packing_writes_every_byte_and_missing_rows_weigh_nothing(void **unus
 
 static void packed_sizes_are_those_of_the_file_and_whole_lines(void **unused) {
     (void)unused;
-    for (int t = 0; t < N_TYPES; t++) {
-        const size_t rows = 16 * (size_t)fr_qtype_row_bytes(all_types[t], 1024);
-        const size_t panel = fr_repack_panel_bytes(all_types[t], 1024);
+    const fr_qtype *q;
+    for (int t = 0; (q = fr_qtype_at(t)); t++) {
+        const size_t rows = 16 * (size_t)fr_qtype_row_bytes(q->type, 1024);
+        const size_t panel = fr_repack_panel_bytes(q->type, 1024);
         assert_int_equal(panel % 64, 0);
         assert_true(panel >= rows);
         assert_true(panel <= rows + rows / 25 + 64); // q3_k: 3.6 % more, the largest
@@ -129,12 +129,37 @@ static void packed_sizes_are_those_of_the_file_and_whole_lines(void **unused) {
     assert_int_equal(fr_repack_panel_bytes(FR_TYPE_Q8_0, 31), 0);
 }
 
+static void check_b32(fr_type type) {
+    const fr_qtype *q = fr_qtype_of(type);
+    const fr_b32_layout at = fr_b32_layout_of(type);
+    assert_int_equal(at.bytes, q->panel);
+    assert_int_equal(at.header, q->head != 0);
+    assert_int_equal(at.mins, q->min == FR_MIN_ADDED);
+}
+
+static void check_k(fr_type type) {
+    const fr_qtype *q = fr_qtype_of(type);
+    assert_int_equal(fr_k_layout_of(type).bytes, q->panel);
+    assert_int_equal(fr_k_header(type, 3), fr_panel_header_bytes(type, 3 * q->block));
+    assert_int_equal(fr_k_has_dmin(type), q->min == FR_MIN_SCALED);
+    assert_int_equal(fr_k_sub(type), q->sub);
+}
+
+// The constants that vector kernels are made of.
+static void kernels_see_the_panels_that_rows_describe(void **unused) {
+    (void)unused;
+#define B32(id, NAME, ...) check_b32(FR_TYPE_##NAME);
+#define K(id, NAME, ...)   check_k(FR_TYPE_##NAME);
+    FR_TYPES(FR_NO_ROW, B32, K, FR_NO_ROW)
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pack_and_unpack_keep_every_weight),
         cmocka_unit_test(panels_packed_in_parts_equal_panels_packed_at_once),
         cmocka_unit_test(packing_writes_every_byte_and_missing_rows_weigh_nothing),
         cmocka_unit_test(packed_sizes_are_those_of_the_file_and_whole_lines),
+        cmocka_unit_test(kernels_see_the_panels_that_rows_describe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

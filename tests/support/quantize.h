@@ -7,6 +7,10 @@
 #ifndef FR_TESTS_SUPPORT_QUANTIZE_H
 #define FR_TESTS_SUPPORT_QUANTIZE_H
 #include "kern/qtype.h"
+#include <stdbool.h>
+
+// Whether the two below serve the type: all but the generic ones of types.def.
+bool fr_test_quantizes(fr_type type);
 
 // dst: n / block blocks of `type`; n is a multiple of the block (asserted).
 void fr_test_quantize(fr_type type, const float *src, void *dst, int64_t n);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "gguf/gguf.h"
 #include "model/plan.h"
+#include "support/quantize.h"
 #include "support/tiny_model.h"
 #include "text/tokenizer.h"
 #include <setjmp.h>
@@ -16,7 +17,7 @@ static void tiny_models_open(void **unused) {
     (void)unused;
     for (int a = 0; a < fr_n_families; a++)
         for (uint32_t type = 0; type < FR_TYPE_LIMIT; type++) {
-            if (!fr_qtype_of(type)) continue;
+            if (!fr_qtype_of(type) || !fr_test_quantizes((fr_type)type)) continue;
             fr_tiny_options o = {
                 .arch = fr_families[a].name, .type = (fr_type)type, .untied = type % 2};
             void *data;

@@ -2,16 +2,12 @@
 #include "kern/amx/amx.h"
 #include "kern/avx512/avx512.h"
 
-#define fr_matmul_f32_amx  fr_matmul_f32_avx512
-#define fr_matmul_f16_amx  fr_matmul_f16_avx512
-#define fr_matmul_bf16_amx fr_matmul_bf16_avx512
-
 extern const fr_kern fr_kern_amx;
 const fr_kern fr_kern_amx = {
     .isa = FR_ISA_AMX,
     .name = "amx",
     .quantize = fr_quantize_avx512,
-    .matmul = FR_MATMUL_TABLE(amx),
+    .matmul = FR_MATMULS(amx),
     .rmsnorm = fr_rmsnorm_avx512,
     .layernorm = fr_layernorm_avx512,
     .add = fr_add_avx512,

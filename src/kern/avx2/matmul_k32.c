@@ -2,6 +2,7 @@
 //
 // Panel, then chunk of up to 8 blocks (256 k), then column tile; y of the panel lives in L1.
 #include "kern/avx2/tile.h"
+#include "kern/layout.h"
 
 enum { CHUNK = 8 };
 
@@ -22,7 +23,7 @@ typedef void tile_fn(const job *j);
 
 // ---------------------------------------------------------------- types
 FR_INLINE bool has_min(fr_type t) {
-    return t == FR_TYPE_Q4_1 || t == FR_TYPE_Q5_1;
+    return fr_b32_layout_of(t).mins;
 }
 
 FR_INLINE int offset_shift(fr_type t) { // the offset of codes is 1 << this; -1: none
@@ -34,23 +35,7 @@ FR_INLINE int codes_at(fr_type t) { // where the vectors begin in a block
 }
 
 FR_INLINE int block_bytes_of(fr_type t) {
-    switch (t) {
-    case FR_TYPE_Q4_1:
-    case FR_TYPE_Q5_0:
-        return 320;
-    case FR_TYPE_Q5_1:
-        return 384;
-    case FR_TYPE_Q8_0:
-        return 512;
-    case FR_TYPE_Q4_0:
-    case FR_TYPE_IQ4_NL:
-        return 256;
-    case FR_FLOAT_TYPES:
-    case FR_K_TYPES:
-        break;
-    }
-    assert(!"a type with blocks of 32");
-    return 0;
+    return fr_b32_layout_of(t).bytes;
 }
 
 FR_INLINE int lines_of(fr_type t) { // of a block and, where it lies in front of the panel, its d

@@ -127,7 +127,7 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
     case FR_TYPE_Q3_K:
     case FR_TYPE_Q6_K: // see matmul_k256.c
         return 4;
-    case FR_FLOAT_TYPES:
+    case FR_TYPES_BUT_B32_AND_K:
         break;
     }
     assert(!"a quantized type");
@@ -156,7 +156,7 @@ FR_INLINE int direct_max(fr_type t) {
     case FR_TYPE_Q5_K:
     case FR_TYPE_Q6_K:
         return TILE;
-    case FR_FLOAT_TYPES:
+    case FR_TYPES_BUT_B32_AND_K:
         break;
     }
     assert(!"a quantized type");

@@ -2,6 +2,7 @@
 #ifndef FR_KERN_AVX2_UNPACK_K256_H
 #define FR_KERN_AVX2_UNPACK_K256_H
 #include "kern/avx2/tile.h"
+#include "kern/layout.h"
 
 // ---------------------------------------------------------------- types
 FR_INLINE bool has_min(fr_type t) {
@@ -29,25 +30,7 @@ FR_INLINE int offset_of(fr_type t) { // the number to subtract from the codes, t
 }
 
 FR_INLINE int block_bytes_of(fr_type t) {
-    switch (t) {
-    case FR_TYPE_Q2_K:
-        return 1344;
-    case FR_TYPE_Q3_K:
-        return 1792;
-    case FR_TYPE_Q4_K:
-        return 2304;
-    case FR_TYPE_Q5_K:
-        return 2816;
-    case FR_TYPE_Q6_K:
-        return 3328;
-    case FR_TYPE_IQ4_XS:
-        return 2176;
-    case FR_FLOAT_TYPES:
-    case FR_B32_TYPES:
-        break;
-    }
-    assert(!"a K type");
-    return 0;
+    return fr_k_layout_of(t).bytes;
 }
 
 FR_INLINE int lines_of(fr_type t) { // of 32 k
@@ -55,23 +38,7 @@ FR_INLINE int lines_of(fr_type t) { // of 32 k
 }
 
 FR_INLINE int codes_at(fr_type t) { // where codes begin in a block
-    switch (t) {
-    case FR_TYPE_Q2_K:
-        return 320;
-    case FR_TYPE_Q5_K:
-        return 768;
-    case FR_TYPE_IQ4_XS:
-        return 128;
-    case FR_TYPE_Q3_K:
-    case FR_TYPE_Q4_K:
-    case FR_TYPE_Q6_K:
-        return 256;
-    case FR_FLOAT_TYPES:
-    case FR_B32_TYPES:
-        break;
-    }
-    assert(!"a K type");
-    return 0;
+    return fr_k_layout_of(t).lo;
 }
 
 FR_INLINE int bits_at(fr_type t) { // where the bits above them begin: 64 bytes a part
@@ -102,8 +69,7 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits,
         const __m256i v = load(codes + 64 * (g % 4));
         return iq4_values(g < 4 ? low_nibble(v) : high_nibble(v));
     }
-    case FR_FLOAT_TYPES:
-    case FR_B32_TYPES:
+    case FR_TYPES_BUT_K:
         break;
     }
     assert(!"a K type");

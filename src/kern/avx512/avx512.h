@@ -3,7 +3,6 @@
 #define FR_KERN_AVX512_AVX512_H
 #include "kern/matmul.h"
 
-FR_MATMUL_DECLARE(avx512); // matmul_b32.c, matmul_k.c, matmul_float.c
 void fr_quantize_avx512(const fr_act *a, const float *x, int ldx, int b0, int b1);
 
 // vector.c

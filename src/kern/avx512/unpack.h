@@ -80,8 +80,7 @@ FR_INLINE __m512i fr_k_codes(const fr_type type, const uint8_t *lo, const uint8_
     case FR_TYPE_IQ4_XS:
         return _mm512_shuffle_epi8(fr_iq4_u8(),
                                    fr_nibbles(lo + 256 * (g / 8) + 64 * (g % 4), g % 8 / 4));
-    case FR_FLOAT_TYPES:
-    case FR_B32_TYPES:
+    case FR_TYPES_BUT_K:
         break;
     }
     assert(!"a K type");

@@ -43,8 +43,7 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi
         const __m256i v = load(lo + 256 * (g / 8) + 64 * (g % 4));
         return iq4_u8(g % 8 < 4 ? low_nibble(v) : high_nibble(v));
     }
-    case FR_FLOAT_TYPES:
-    case FR_B32_TYPES:
+    case FR_TYPES_BUT_K:
         break;
     }
     assert(!"a K type");

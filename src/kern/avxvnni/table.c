@@ -1,16 +1,12 @@
 // table.c — the kernel table for AVX-VNNI: its own integer products, the rest as AVX2.
-#include "kern/avxvnni/avxvnni.h"
-
-#define fr_matmul_f32_avxvnni  fr_matmul_f32_avx2
-#define fr_matmul_f16_avxvnni  fr_matmul_f16_avx2
-#define fr_matmul_bf16_avxvnni fr_matmul_bf16_avx2
+#include "kern/avx2/avx2.h"
 
 extern const fr_kern fr_kern_avxvnni;
 const fr_kern fr_kern_avxvnni = {
     .isa = FR_ISA_AVX_VNNI,
     .name = "avx-vnni",
     .quantize = fr_quantize_avx2,
-    .matmul = FR_MATMUL_TABLE(avxvnni),
+    .matmul = FR_MATMULS(avxvnni),
     .rmsnorm = fr_rmsnorm_avx2,
     .layernorm = fr_layernorm_avx2,
     .add = fr_add_avx2,

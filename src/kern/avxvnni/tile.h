@@ -8,7 +8,6 @@
 #ifndef FR_KERN_AVXVNNI_TILE_H
 #define FR_KERN_AVXVNNI_TILE_H
 #include "kern/avx2/tile.h"
-#include "kern/avxvnni/avxvnni.h"
 #include "kern/layout.h"
 #ifdef FR_EMULATE // tests/kern/emulate
 #include "emulate_vnni.h"

@@ -43,9 +43,7 @@ static float step_q256(float y, const fr_lane_block *w, const fr_act *a, size_t 
 
 static void matmul_codes(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1) {
     const bool k256 = a->kind == FR_ACT_Q256;
-    const bool has_min = w->type == FR_TYPE_Q4_1 || w->type == FR_TYPE_Q5_1 ||
-                         w->type == FR_TYPE_Q4_K || w->type == FR_TYPE_Q5_K ||
-                         w->type == FR_TYPE_Q2_K;
+    const bool has_min = fr_qtype_of((uint32_t)w->type)->min != FR_MIN_NONE;
     const int blocks = w->k / (k256 ? 256 : 32), last = p1 * FR_PANEL < w->m ? p1 * FR_PANEL : w->m;
     for (int row = p0 * FR_PANEL; row < last; row++) {
         const uint8_t *panel = w->panels + (size_t)(row / FR_PANEL) * w->panel_bytes;
@@ -92,25 +90,11 @@ static void matmul_floats(float *y, int ldy, const fr_act *a, const fr_matrix *w
     }
 }
 
-#define MATMUL(type, body)                                                                         \
-    void fr_matmul_##type##_scalar(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, \
+#define MATMUL(name, body)                                                                         \
+    void fr_matmul_##name##_scalar(float *y, int ldy, const fr_act *a, const fr_matrix *w, int p0, \
                                    int p1) {                                                       \
         body(y, ldy, a, w, p0, p1);                                                                \
     }
-// clang-format off
-MATMUL(f32, matmul_floats)
-MATMUL(f16, matmul_floats)
-MATMUL(bf16, matmul_floats)
-MATMUL(q4_0, matmul_codes)
-MATMUL(q4_1, matmul_codes)
-MATMUL(q5_0, matmul_codes)
-MATMUL(q5_1, matmul_codes)
-MATMUL(q8_0, matmul_codes)
-MATMUL(iq4_nl, matmul_codes)
-MATMUL(q2_k, matmul_codes)
-MATMUL(q3_k, matmul_codes)
-MATMUL(q4_k, matmul_codes)
-MATMUL(q5_k, matmul_codes)
-MATMUL(q6_k, matmul_codes)
-MATMUL(iq4_xs, matmul_codes)
-// clang-format on
+#define FLOAT(id, NAME, name, ...) MATMUL(name, matmul_floats)
+#define CODES(id, NAME, name, ...) MATMUL(name, matmul_codes)
+FR_TYPES(FLOAT, CODES, CODES, CODES)

@@ -3,7 +3,6 @@
 #define FR_KERN_REF_REF_H
 #include "kern/matmul.h"
 
-FR_MATMUL_DECLARE(scalar); // matmul.c
 void fr_quantize_scalar(const fr_act *a, const float *x, int ldx, int b0, int b1);
 
 // vector.c

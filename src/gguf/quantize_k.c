@@ -154,18 +154,36 @@ static void q4_k(const float *x, uint8_t *to) {
 
 // ---------------------------------------------------------------- any
 
+typedef void quantize_fn(const float *src, void *dst, int64_t n);
+
+static void keep(const float *src, void *dst, int64_t n) {
+    memcpy(dst, src, sizeof *src * (size_t)n);
+}
+
+static void by_blocks(fr_type type, void (*block)(const float *x, uint8_t *to), const float *src,
+                      uint8_t *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i += BLOCK, dst += fr_qtype_of((uint32_t)type)->bytes)
+        block(src + i, dst);
+}
+
+static void blocks_q6_k(const float *src, void *dst, int64_t n) {
+    by_blocks(FR_TYPE_Q6_K, q6_k, src, dst, n);
+}
+
+static void blocks_q4_k(const float *src, void *dst, int64_t n) {
+    by_blocks(FR_TYPE_Q4_K, q4_k, src, dst, n);
+}
+
+static quantize_fn *const QUANTIZE[FR_TYPE_LIMIT] = {[FR_TYPE_F32] = keep,
+                                                     [FR_TYPE_Q8_0] = fr_gguf_quantize_q8_0,
+                                                     [FR_TYPE_Q6_K] = blocks_q6_k,
+                                                     [FR_TYPE_Q4_K] = blocks_q4_k};
+
 bool fr_gguf_quantizes(fr_type type) {
-    return type == FR_TYPE_F32 || type == FR_TYPE_Q8_0 || type == FR_TYPE_Q6_K ||
-           type == FR_TYPE_Q4_K;
+    return QUANTIZE[type];
 }
 
 void fr_gguf_quantize(fr_type type, const float *src, void *dst, int64_t n) {
-    uint8_t *to = dst;
     assert(fr_gguf_quantizes(type) && n % fr_qtype_of((uint32_t)type)->block == 0);
-    if (type == FR_TYPE_F32) memcpy(dst, src, sizeof *src * (size_t)n);
-    if (type == FR_TYPE_Q8_0) fr_gguf_quantize_q8_0(src, dst, n);
-    for (int64_t i = 0; type == FR_TYPE_Q6_K && i < n; i += BLOCK, to += 210)
-        q6_k(src + i, to);
-    for (int64_t i = 0; type == FR_TYPE_Q4_K && i < n; i += BLOCK, to += 144)
-        q4_k(src + i, to);
+    QUANTIZE[type](src, dst, n);
 }

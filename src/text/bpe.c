@@ -1,7 +1,9 @@
-// bpe.c — reads the list of merges into a hash table. A word begins as one symbol a byte; the
-// merger joins symbols by rank, and the ids of the remaining symbols are appended.
+// bpe.c — reads the list of merges into a hash table. A word begins as one symbol a byte or, in
+// FR_VOCAB_CHARS, a character; the merger joins symbols by rank, and the ids of the remaining
+// symbols are appended. A character without a token becomes its bytes.
 #include "text/bpe.h"
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include <string.h>
 
 static size_t find_slot(const fr_bpe *b, int32_t left, int32_t right) {
@@ -27,8 +29,8 @@ static fr_status read_merge(fr_bpe *b, fr_gguf_str entry, uint32_t rank, char *r
     const char *space = entry.bytes > 1 ? memchr(entry.data + 1, ' ', entry.bytes - 1) : NULL;
     fr_gguf_str left = {entry.data, space ? (size_t)(space - entry.data) : entry.bytes};
     fr_gguf_str right = {entry.data + left.bytes + 1, space ? entry.bytes - left.bytes - 1 : 0};
-    size_t n_left = fr_vocab_unwrite(FR_VOCAB_BPE, left, room);
-    size_t n_right = space ? fr_vocab_unwrite(FR_VOCAB_BPE, right, room + n_left) : 0;
+    size_t n_left = fr_vocab_unwrite(b->vocab->kind, left, room);
+    size_t n_right = space ? fr_vocab_unwrite(b->vocab->kind, right, room + n_left) : 0;
     const bool raw = !fr_vocab_in_alphabet(left) || !fr_vocab_in_alphabet(right);
     const int32_t l = find_token(b->vocab, room, n_left, raw);
     const int32_t r = find_token(b->vocab, room + n_left, n_right, raw);
@@ -105,26 +107,71 @@ static bool find_merge(const void *model, const char *text, const fr_symbol *lef
     return merge->left >= 0;
 }
 
+static void add_symbols(const fr_bpe *b, fr_merger *m, const char *word, size_t bytes) {
+    const fr_vocab *v = b->vocab;
+    const uint8_t *at = (const uint8_t *)word;
+    if (v->kind == FR_VOCAB_BPE)
+        for (size_t i = 0; i < bytes; i++)
+            fr_merger_add(m, i, 1, v->byte_id[at[i]]);
+    else
+        for (size_t i = 0, n; i < bytes; i += n) {
+            n = (size_t)fr_utf8_next(at + i, bytes - i).bytes;
+            fr_merger_add(m, i, n, fr_vocab_find(v, word + i, n));
+        }
+}
+
+static fr_status push_symbol(const fr_bpe *b, const char *word, const fr_symbol *symbol,
+                             fr_ids *ids, fr_error *err) {
+    if (symbol->id >= 0) return fr_ids_push(ids, symbol->id, err);
+    fr_status st = FR_OK;
+    for (uint32_t i = 0; !st && i < symbol->bytes; i++) {
+        const int32_t id = b->vocab->byte_id[(uint8_t)word[symbol->at + i]];
+        if (id >= 0) st = fr_ids_push(ids, id, err);
+    }
+    return st;
+}
+
 static fr_status merge_part(const fr_bpe *b, fr_merger *m, const char *word, size_t bytes,
                             fr_ids *ids, fr_error *err) {
     fr_status st = fr_merger_begin(m, word, bytes, err);
     if (st) return st;
-    for (size_t i = 0; i < bytes; i++)
-        fr_merger_add(m, i, 1, b->vocab->byte_id[(uint8_t)word[i]]);
+    add_symbols(b, m, word, bytes);
     st = fr_merger_run(m, find_merge, b, err);
     for (int32_t i = 0; !st && i >= 0; i = m->symbols[i].next)
-        if (m->symbols[i].id >= 0) st = fr_ids_push(ids, m->symbols[i].id, err);
+        st = push_symbol(b, word, &m->symbols[i], ids, err);
     return st;
+}
+
+static bool is_newlines(const char *word, size_t bytes) {
+    size_t n = 0;
+    while (n < bytes && word[n] == '\n')
+        n++;
+    return n == bytes;
+}
+
+// The token that the word is without any merge, or -1.
+static int32_t find_whole(const fr_bpe *b, const char *word, size_t bytes) {
+    if (!b->whole_words && !(b->whole_lines && is_newlines(word, bytes))) return -1;
+    const int32_t id = fr_vocab_find(b->vocab, word, bytes);
+    return id >= 0 && b->vocab->flags[id] & FR_VOCAB_RAW ? -1 : id; // a raw one is no word
+}
+
+// Bytes of the word's next part, which ends between two characters where these are merged.
+static size_t part_bytes(const fr_bpe *b, const char *word, size_t bytes) {
+    size_t n = FR_MERGE_MAX_BYTES;
+    if (bytes <= n) return bytes;
+    while (b->vocab->kind == FR_VOCAB_CHARS && ((uint8_t)word[n] & 0xC0) == 0x80)
+        n--;
+    return n;
 }
 
 fr_status fr_bpe_word(const fr_bpe *b, fr_merger *m, const char *word, size_t bytes, fr_ids *ids,
                       fr_error *err) {
-    int32_t whole = b->whole_words ? fr_vocab_find(b->vocab, word, bytes) : -1;
-    if (whole >= 0 && b->vocab->flags[whole] & FR_VOCAB_RAW) whole = -1; // no merge makes it
+    const int32_t whole = find_whole(b, word, bytes);
     fr_status st = whole >= 0 ? fr_watch_ask(m->watch, err) : FR_OK;
     if (whole >= 0) return st ? st : fr_ids_push(ids, whole, err);
     for (size_t at = 0, n; !st && at < bytes; at += n) {
-        n = bytes - at < FR_MERGE_MAX_BYTES ? bytes - at : FR_MERGE_MAX_BYTES;
+        n = part_bytes(b, word + at, bytes - at);
         st = merge_part(b, m, word + at, n, ids, err);
     }
     return st;

@@ -14,8 +14,8 @@ typedef struct encoding { // one call
     const fr_tokenizer *t;
     fr_ids *ids;
     fr_merger merger;
-    fr_presplit_state *state; // BPE only
-    fr_buffer clean;          // the text as the tokenizer sees it, where that differs
+    fr_presplit_state *state; // where there is a presplit
+    fr_buffer clean, spaced;  // the text as the tokenizer sees it, where that differs
     fr_buffer prefixed;
 } encoding;
 
@@ -44,13 +44,13 @@ static fr_status clean_spaces(encoding *e, const char **text, size_t *bytes, fr_
     fr_status st = FR_OK;
     if (!memmem(from, *bytes, SPM_SPACE, 3)) return FR_OK;
     while (!st && (found = memmem(from, (size_t)(end - from), SPM_SPACE, 3))) {
-        if (!(st = fr_buffer_add(&e->clean, from, (size_t)(found - from), err)))
-            st = fr_buffer_add(&e->clean, " ", 1, err);
+        if (!(st = fr_buffer_add(&e->spaced, from, (size_t)(found - from), err)))
+            st = fr_buffer_add(&e->spaced, " ", 1, err);
         from = found + 3;
     }
-    if (!st) st = fr_buffer_add(&e->clean, from, (size_t)(end - from), err);
-    *text = e->clean.data;
-    *bytes = e->clean.n;
+    if (!st) st = fr_buffer_add(&e->spaced, from, (size_t)(end - from), err);
+    *text = e->spaced.data;
+    *bytes = e->spaced.n;
     return st;
 }
 
@@ -63,7 +63,7 @@ static fr_status encode_word(void *user, const char *word, size_t bytes, fr_erro
 static fr_status encode_plain(encoding *e, const char *text, size_t bytes, fr_error *err) {
     const fr_tokenizer *t = e->t;
     if (bytes == 0) return FR_OK;
-    if (t->vocab.kind == FR_VOCAB_BPE)
+    if (t->presplit)
         return fr_presplit_run(t->presplit, e->state, text, bytes, encode_word, e, err);
     if (t->special.add_space_prefix) {
         e->prefixed.n = 0;
@@ -124,19 +124,18 @@ static fr_status clean(encoding *e, const fr_marked *text, fr_marked *out, fr_er
     for (size_t i = 0, begin = 0; i < text->n_runs && !st; begin = text->run[i++].end) {
         const char *part = text->text.data + begin;
         size_t bytes = text->run[i].end - begin;
-        if (e->t->vocab.kind == FR_VOCAB_BPE)
-            st = clean_utf8(e, &part, &bytes, err);
-        else
-            st = clean_spaces(e, &part, &bytes, err);
+        if (e->t->vocab.kind != FR_VOCAB_SPM) st = clean_utf8(e, &part, &bytes, err);
+        if (!st && e->t->vocab.kind != FR_VOCAB_BPE) st = clean_spaces(e, &part, &bytes, err);
         if (!st) st = fr_marked_add(out, part, bytes, text->run[i].mark, err);
         fr_buffer_free(&e->clean);
+        fr_buffer_free(&e->spaced);
     }
     return st;
 }
 
 static bool is_clean(const fr_tokenizer *t, const fr_buffer *text) {
-    if (t->vocab.kind == FR_VOCAB_BPE) return is_utf8(text->data, text->n);
-    return !memmem(text->data, text->n, SPM_SPACE, 3);
+    return (t->vocab.kind == FR_VOCAB_SPM || is_utf8(text->data, text->n)) &&
+           (t->vocab.kind == FR_VOCAB_BPE || !memmem(text->data, text->n, SPM_SPACE, 3));
 }
 
 fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *text,
@@ -148,7 +147,7 @@ fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *tex
     encoding e = {.t = t, .ids = ids, .merger.watch = watch};
     fr_marked cleaned = {0};
     fr_status st = FR_OK;
-    if (t->vocab.kind == FR_VOCAB_BPE) st = fr_presplit_state_open(&e.state, t->presplit, err);
+    if (t->presplit) st = fr_presplit_state_open(&e.state, t->presplit, err);
     if (!st && !is_clean(t, &text->text)) {
         st = clean(&e, text, &cleaned, err);
         text = &cleaned;
@@ -158,6 +157,7 @@ fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *tex
     fr_presplit_state_close(e.state);
     fr_merger_close(&e.merger);
     fr_buffer_free(&e.clean);
+    fr_buffer_free(&e.spaced);
     fr_buffer_free(&e.prefixed);
     fr_marked_free(&cleaned);
     return st;

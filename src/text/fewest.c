@@ -30,10 +30,12 @@ static size_t bpe_bytes(const fr_tokenizer *t, const char *text, size_t bytes) {
     return n;
 }
 
-// The same for SentencePiece, where U+2581 becomes one byte, a space.
+// The same where U+2581 becomes one byte, a space. Only SentencePiece has an unknown token for
+// characters without a token and without bytes.
 static size_t spm_bytes(const fr_tokenizer *t, const char *text, size_t bytes) {
     size_t n = 0;
-    if (t->special.unknown < 0 && !t->has_all_bytes) return 0;
+    const bool leaves_out = t->special.unknown < 0 || t->vocab.kind != FR_VOCAB_SPM;
+    if (leaves_out && !t->has_all_bytes) return 0;
     for (size_t i = 0; i < bytes; i++) {
         const bool space = i + 2 < bytes && !memcmp(text + i, "\xE2\x96\x81", 3);
         if (space) i += 2;

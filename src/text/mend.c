@@ -2,10 +2,11 @@
 #include "text/mend.h"
 #include <string.h>
 
-// Marks in the chat templates of the supported models. TURN: a mark of turns, which is a control
-// token whatever its type in the file. "</s>" is none, because an ordinary token or an HTML tag may
-// look the same. ENDS: as a control token it ends an answer, besides the ids that the file names.
-enum { TURN = 1, ENDS = 2 };
+// Marks in the chat templates of the supported models. OURS: a control token whatever its type in
+// the file. TURN: so is it, and where the file has it as user-defined, other marks are wrong too.
+// "</s>" is none, because an ordinary token or an HTML tag may look the same. ENDS: as a control
+// token it ends an answer, besides the ids that the file names.
+enum { OURS = 1, ENDS = 2, HINT = 4, TURN = OURS | HINT };
 static const struct {
     const char *text;
     unsigned is;
@@ -21,6 +22,18 @@ static const struct {
     {"<|EOT|>", TURN | ENDS},
     {"<end_of_turn>", TURN | ENDS},
     {"<｜end▁of▁sentence｜>", TURN | ENDS},
+    {"<end_of_utterance>", TURN | ENDS},
+    // gpt-oss and Solar Open: the ends of an answer and of a tool call.
+    {"<|return|>", TURN | ENDS},
+    {"<|call|>", TURN | ENDS},
+    {"<|calls|>", TURN | ENDS},
+    {"<|flush|>", TURN | ENDS},
+    // Gemma 4. Files have other marks of it as user-defined, as parts of an answer's text.
+    {"<turn|>", OURS | ENDS},
+    {"<|turn>", OURS},
+    {"<|tool_response>", OURS | ENDS},
+    {"[e~[", OURS | ENDS}, // MiniMax M2
+    {"]~b]", OURS},        // the beginning of its turns
     {"<|im_start|>", TURN},
     {"<|begin_of_text|>", TURN},
     {"<|start_header_id|>", TURN},
@@ -30,7 +43,6 @@ static const struct {
     {"<|system|>", TURN},
     {"<|START_OF_TURN_TOKEN|>", TURN},
     {"<start_of_turn>", TURN},
-    {"<end_of_utterance>", TURN},
     {"[INST]", TURN},
     {"[/INST]", TURN},
     {"<｜begin▁of▁sentence｜>", TURN},
@@ -38,6 +50,9 @@ static const struct {
     {"<｜Assistant｜>", TURN},
     {"<EOT>", ENDS},
     {"<eos>", ENDS},
+    {"_<EOT>", ENDS},
+    {"[EOT]", ENDS},
+    {"[EOS]", ENDS},
     {"</s>", ENDS},
 };
 enum { N_MARKS = sizeof marks / sizeof *marks };
@@ -47,12 +62,12 @@ static bool is_text(const fr_vocab *v, int32_t id, const char *text) {
            !memcmp(fr_vocab_text(v, id), text, strlen(text));
 }
 
-static bool is_turn_mark(const fr_vocab *v, int32_t id) {
+static unsigned mark_of(const fr_vocab *v, int32_t id) {
     const char first = fr_vocab_text(v, id)[0];
-    if (first != '<' && first != '[') return false;
+    if (!first || !strchr("<[]_", first)) return 0;
     for (size_t i = 0; i < N_MARKS; i++)
-        if (marks[i].is & TURN && is_text(v, id, marks[i].text)) return true;
-    return false;
+        if (is_text(v, id, marks[i].text)) return marks[i].is;
+    return 0;
 }
 
 // Whether the token begins and ends so, with something between.
@@ -83,7 +98,7 @@ static bool has_wrong_user_tokens(const fr_vocab *v, const fr_special_ids *s) {
         if (ends[i] >= 0 && fr_vocab_type(v, ends[i]) == FR_TOKEN_USER) return true;
     for (int32_t id = 0; id < v->n; id++)
         if (fr_vocab_type(v, id) == FR_TOKEN_USER &&
-            (v->flags[id] & FR_VOCAB_END || is_turn_mark(v, id)))
+            (v->flags[id] & FR_VOCAB_END || mark_of(v, id) & HINT))
             return true;
     return false;
 }
@@ -102,7 +117,7 @@ void fr_mend_types(fr_vocab *v, const fr_special_ids *s) {
     for (int32_t id = 0; id < v->n; id++) {
         const fr_token_type type = fr_vocab_type(v, id);
         if (type == FR_TOKEN_CONTROL) continue;
-        if (is_turn_mark(v, id) || (type == FR_TOKEN_NORMAL && fr_mend_is_mark(v, id)) ||
+        if (mark_of(v, id) & OURS || (type == FR_TOKEN_NORMAL && fr_mend_is_mark(v, id)) ||
             (users && type == FR_TOKEN_USER && fr_mend_is_mark(v, id)))
             make_control(v, id);
     }
@@ -127,10 +142,30 @@ int fr_mend_added(fr_vocab *v, const bool *made) {
     return n;
 }
 
+static int32_t find_end(const fr_vocab *v, const char *text) {
+    const int32_t id = fr_vocab_find_special(v, text, strlen(text));
+    return id >= 0 && v->flags[id] & FR_VOCAB_END ? id : -1;
+}
+
+static void clear_end(fr_vocab *v, const char *text) {
+    const int32_t id = find_end(v, text);
+    if (id >= 0) v->flags[id] &= (uint8_t)~FR_VOCAB_END;
+}
+
+// In gpt-oss and Solar Open "<|end|>" ends one of an answer's messages, also where the file names
+// it as an end. To Gemma 4, "</s>" is HTML.
+static void clear_inner_ends(fr_vocab *v) {
+    const bool call = find_end(v, "<|call|>") >= 0 || find_end(v, "<|calls|>") >= 0;
+    if (call && (find_end(v, "<|return|>") >= 0 || find_end(v, "<|flush|>") >= 0))
+        clear_end(v, "<|end|>");
+    if (find_end(v, "<|tool_response>") >= 0) clear_end(v, "</s>");
+}
+
 void fr_mend_mark_ends(fr_vocab *v) {
     for (size_t i = 0; i < N_MARKS; i++) {
         const int32_t id = fr_vocab_find_special(v, marks[i].text, strlen(marks[i].text));
         if (marks[i].is & ENDS && id >= 0 && fr_vocab_type(v, id) == FR_TOKEN_CONTROL)
             v->flags[id] |= FR_VOCAB_END;
     }
+    clear_inner_ends(v);
 }

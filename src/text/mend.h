@@ -16,8 +16,8 @@ bool fr_mend_is_mark(const fr_vocab *v, int32_t id);
 // Returns their number.
 int fr_mend_added(fr_vocab *v, const bool *made);
 
-// Marks, by their spelling, the control tokens that end an answer. Call it after the vocabulary is
-// indexed.
+// Marks, by their spelling, the control tokens that end an answer, and takes the mark from those that
+// end only a part of one. Call it after the vocabulary is indexed and the file's ends are marked.
 void fr_mend_mark_ends(fr_vocab *v);
 
 #endif

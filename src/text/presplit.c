@@ -1,60 +1,23 @@
-// presplit.c — the expressions of each family, then their compilation, then splitting: the first
-// expression cuts the text, the next one cuts each of those parts, and so on.
+// presplit.c — compiles a family's expressions, then splits: the first expression cuts the text, the
+// next one cuts each of those parts, and so on.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/presplit.h"
 #include "base/alloc.h"
+#include "text/families.h"
 #include <pcre2.h>
 #include <string.h>
 
 enum {
-    MAX_PATTERNS = 4,
     // Steps of one match before it is given up; expressions here need a few per character.
     MATCH_LIMIT = 50000000,
     HEAP_LIMIT_KIB = 256 * 1024, // without JIT
     GIVEN_UP = 1 << 16,          // bytes that become one word then
 };
 
-// Unicode's White_Space, spelled out: what \s means differs between the engines that tokenizers are
-// trained with.
-#define SPACE                                                                                      \
-    "\\t-\\r "                                                                                     \
-    "\\x{85}\\xA0\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}"
-#define S     "[" SPACE "]"
-#define NOT_S "[^" SPACE "]"
-#define OTHER "[^" SPACE "\\p{L}\\p{N}]" // neither space nor letter nor number
-
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?" OTHER "+|" S "+(?!" NOT_S ")|" S "+"
-#define WITH_NUMBERS(number)                                                                       \
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" number "| ?" OTHER               \
-    "+[\\r\\n]*|" S "*[\\r\\n]+|" S "+(?!" NOT_S ")|" S "+"
-#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define TEKKEN                                                                                     \
-    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER            \
-    "*|\\p{N}| ?" OTHER "+[\\r\\n/]*|" S "*[\\r\\n]+|" S "+(?!" NOT_S ")|" S "+"
-
-typedef struct family {
-    const char *names; // separated by spaces
-    const char *patterns[MAX_PATTERNS + 1];
-    bool whole_words, adds_bos;
-} family;
-
-static const family families[] = {
-    // The rule of the byte-level pre-tokenizer alone.
-    {"gpt-2 gpt2 phi-2 mpt olmo", {GPT2}, false, false},
-    // Digits one by one, then that rule on what lies between.
-    {"smollm starcoder refact command-r codeshell", {"\\p{N}", GPT2}, false, false},
-    {"qwen2 stablelm2 deepseek-r1-qwen megrez", {WITH_NUMBERS("\\p{N}")}, false, false},
-    {"llama3 llama-v3 llama-bpe falcon3", {WITH_NUMBERS("\\p{N}{1,3}")}, true, true},
-    {"dbrx smaug-bpe", {WITH_NUMBERS("\\p{N}{1,3}")}, false, false},
-    {"tekken", {TEKKEN}, true, true},
-    {"default", {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}, false, false},
-};
-
 struct fr_presplit {
-    const family *family;
+    const fr_word_family *family;
     int n_patterns;
-    pcre2_code *patterns[MAX_PATTERNS];
+    pcre2_code *patterns[FR_WORDS_PATTERNS];
     pcre2_general_context *memory;
 };
 
@@ -72,16 +35,6 @@ static void *take(size_t bytes, void *unused) {
 static void give(void *p, void *unused) {
     (void)unused;
     fr_free(p);
-}
-
-static const family *find_family(const char *name, size_t bytes) {
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        for (const char *at = families[i].names; *at;) {
-            size_t n = strcspn(at, " ");
-            if (n == bytes && memcmp(at, name, n) == 0) return &families[i];
-            at += n + (at[n] == ' ');
-        }
-    return NULL;
 }
 
 static fr_status compile(fr_presplit *p, const char *pattern, fr_error *err) {
@@ -103,12 +56,11 @@ static fr_status compile(fr_presplit *p, const char *pattern, fr_error *err) {
 
 fr_status fr_presplit_open(fr_presplit **out, const char *name, size_t name_bytes, fr_error *err) {
     *out = NULL;
-    const family *f = find_family(name, name_bytes);
+    const fr_word_family *f = fr_word_family_find(name, name_bytes);
     if (!f)
         return fr_fail(err, FR_EUNSUP,
                        "tokenizer.ggml.pre: expected a known way to split text (gpt-2, smollm, "
-                       "qwen2, llama-bpe, tekken, "
-                       "default, ...), found '%.*s'",
+                       "qwen2, qwen35, llama-bpe, gpt-4o, tekken, default, ...), found '%.*s'",
                        (int)(name_bytes < 64 ? name_bytes : 64), name);
     fr_presplit *p = fr_alloc_zero(sizeof *p);
     if (!p) return fr_fail(err, FR_ENOMEM, "tokenizer.ggml.pre: no memory");
@@ -134,12 +86,8 @@ void fr_presplit_close(fr_presplit *p) {
     fr_free(p);
 }
 
-bool fr_presplit_whole_words(const fr_presplit *p) {
-    return p->family->whole_words;
-}
-
-bool fr_presplit_adds_bos(const fr_presplit *p) {
-    return p->family->adds_bos;
+unsigned fr_presplit_is(const fr_presplit *p) {
+    return p->family->is;
 }
 
 fr_status fr_presplit_state_open(fr_presplit_state **out, const fr_presplit *p, fr_error *err) {
@@ -173,6 +121,10 @@ typedef struct splitting { // what stays the same while one text is split
     void *user;
 } splitting;
 
+static bool begins_character(char byte) {
+    return (byte & 0xC0) != 0x80;
+}
+
 // The next match at or after `at`: *begin..*end, never empty; both are `bytes` if there is none.
 static fr_status next_match(const splitting *x, int level, const char *text, size_t bytes,
                             size_t at, size_t *begin, size_t *end, fr_error *err) {
@@ -194,22 +146,46 @@ static fr_status next_match(const splitting *x, int level, const char *text, siz
              // come soon.
         *begin = at;
         *end = bytes - at > GIVEN_UP ? at + GIVEN_UP : bytes;
-        while (*end < bytes && (text[*end] & 0xC0) == 0x80)
+        while (*end < bytes && !begins_character(text[*end]))
             ++*end;
     }
     return FR_OK;
 }
 
 static fr_status split(const splitting *x, int level, const char *text, size_t bytes,
+                       fr_error *err);
+
+// Cuts a match into threes of characters from its end, so that the first part has one to three.
+static fr_status split_threes(const splitting *x, int level, const char *text, size_t bytes,
+                              fr_error *err) {
+    size_t left = 0; // characters
+    for (size_t i = 0; i < bytes; i++)
+        left += begins_character(text[i]);
+    fr_status st = FR_OK;
+    for (size_t at = 0, n; !st && at < bytes; at += n) {
+        size_t part = left % 3 ? left % 3 : 3;
+        left -= part;
+        for (n = 1; at + n < bytes && (!begins_character(text[at + n]) || --part); n++)
+            ;
+        st = split(x, level, text + at, n, err);
+    }
+    return st;
+}
+
+static fr_status split(const splitting *x, int level, const char *text, size_t bytes,
                        fr_error *err) {
-    if (level >= MAX_PATTERNS || level == x->p->n_patterns)
+    if (level >= FR_WORDS_PATTERNS || level == x->p->n_patterns)
         return x->word(x->user, text, bytes, err);
+    const int next = level + 1;
+    const bool threes = x->p->family->threes == next;
     fr_status st = FR_OK;
     size_t begin = bytes, end = bytes;
     for (size_t at = 0; !st && at < bytes; at = end) {
         if ((st = next_match(x, level, text, bytes, at, &begin, &end, err))) break;
-        if (begin > at) st = split(x, level + 1, text + at, begin - at, err);
-        if (!st && end > begin) st = split(x, level + 1, text + begin, end - begin, err);
+        if (begin > at) st = split(x, next, text + at, begin - at, err);
+        if (st || end == begin) break;
+        st = threes ? split_threes(x, next, text + begin, end - begin, err)
+                    : split(x, next, text + begin, end - begin, err);
     }
     return st;
 }

@@ -1,9 +1,7 @@
-// presplit.h — cuts text into the words inside which byte-level BPE merges.
+// presplit.h — cuts text into the words inside which BPE merges.
 //
-// Every family of models has its regular expressions; a file names its family in
-// tokenizer.ggml.pre. A family is a list of expressions: the first cuts the text into its matches
-// and the gaps between them, the next cuts each of these, and so on. Internal to text/; the
-// splitter is read-only once open, the state belongs to one caller.
+// The families of models and their regular expressions: families.h. Internal to text/; the splitter
+// is read-only once open, the state belongs to one caller.
 #ifndef FR_TEXT_PRESPLIT_H
 #define FR_TEXT_PRESPLIT_H
 #include "base/status.h"
@@ -14,9 +12,7 @@ typedef struct fr_presplit_state fr_presplit_state;
 // FR_EUNSUP: no family of that name.
 fr_status fr_presplit_open(fr_presplit **out, const char *name, size_t name_bytes, fr_error *err);
 void fr_presplit_close(fr_presplit *p);
-bool fr_presplit_whole_words(
-    const fr_presplit *p); // a word that is a token as it stands is not merged
-bool fr_presplit_adds_bos(const fr_presplit *p); // if the file does not state it
+unsigned fr_presplit_is(const fr_presplit *p); // bits FR_WORDS_*
 
 fr_status fr_presplit_state_open(fr_presplit_state **out, const fr_presplit *p, fr_error *err);
 void fr_presplit_state_close(fr_presplit_state *s);

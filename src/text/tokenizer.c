@@ -1,6 +1,7 @@
 // tokenizer.c — opening: vocabulary, special ids, then BPE or SPM; decoding; questions about
 // tokens.
 #include "base/alloc.h"
+#include "text/families.h"
 #include "text/fim.h"
 #include "text/mend.h"
 #include "text/stream.h"
@@ -86,13 +87,14 @@ static fr_status read_special(fr_tokenizer *t, const fr_gguf *file, fr_error *er
         st = read_id(t, file, ids[i].key, ids[i].missing, ids[i].id, err);
     if (!st) st = read_ends(t, file, err);
     if (st) return st;
-    s->add_bos = spm || fr_presplit_adds_bos(t->presplit);
+    const unsigned is = t->presplit ? fr_presplit_is(t->presplit) : 0;
+    s->add_bos = spm || is & FR_WORDS_BOS;
     s->add_space_prefix = spm;
     if ((st = fr_gguf_opt_bool(file, "tokenizer.ggml.add_bos_token", &s->add_bos, err))) return st;
     if ((st = fr_gguf_opt_bool(file, "tokenizer.ggml.add_eos_token", &s->add_eos, err))) return st;
     if ((st = fr_gguf_opt_bool(file, "tokenizer.ggml.add_space_prefix", &s->add_space_prefix, err)))
         return st;
-    s->add_bos = s->add_bos && s->bos >= 0;
+    s->add_bos = (s->add_bos || is & FR_WORDS_GEMMA4) && s->bos >= 0;
     s->add_eos = s->add_eos && s->eos >= 0;
     s->add_space_prefix = s->add_space_prefix && spm; // byte-level BPE has no such thing
     return FR_OK;
@@ -113,7 +115,9 @@ static void mark_rstrip(fr_tokenizer *t, const fr_gguf *file) {
     }
 }
 
-static fr_status open_presplit(fr_presplit **out, const fr_gguf *file, fr_error *err) {
+// With the model "gemma4" the key of the family is often missing, and has no other value.
+static fr_status open_presplit(fr_presplit **out, const fr_gguf *file, bool gemma4, fr_error *err) {
+    if (gemma4) return fr_presplit_open(out, "gemma4", 6, err);
     fr_gguf_str pre = {"default", 7};
     const fr_status st = fr_gguf_opt_str(file, "tokenizer.ggml.pre", &pre, err);
     return st ? st : fr_presplit_open(out, pre.data, pre.bytes, err);
@@ -136,12 +140,15 @@ static fr_status find_added(fr_tokenizer *t, fr_error *err) {
     return n ? fr_vocab_index_special(&t->vocab, err) : FR_OK;
 }
 
-static fr_status open_bpe(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
-    fr_status st = open_presplit(&t->presplit, file, err);
+static fr_status open_bpe(fr_tokenizer *t, const fr_gguf *file, bool gemma4, fr_error *err) {
+    fr_status st = open_presplit(&t->presplit, file, gemma4, err);
     if (st) return st;
-    if ((st = open_vocab(t, file, FR_VOCAB_BPE, err))) return st;
+    const unsigned is = fr_presplit_is(t->presplit);
+    const fr_vocab_kind kind = is & FR_WORDS_CHARS ? FR_VOCAB_CHARS : FR_VOCAB_BPE;
+    if ((st = open_vocab(t, file, kind, err))) return st;
     if ((st = fr_bpe_open(&t->bpe, file, &t->vocab, err))) return st;
-    t->bpe.whole_words = fr_presplit_whole_words(t->presplit);
+    t->bpe.whole_words = is & FR_WORDS_WHOLE;
+    t->bpe.whole_lines = is & FR_WORDS_GEMMA4;
     return find_added(t, err);
 }
 
@@ -150,26 +157,24 @@ static fr_status open_spm(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
     return st ? st : fr_spm_open(&t->spm, &t->vocab, t->special.unknown, err);
 }
 
-static fr_status read_kind(fr_vocab_kind *kind, const fr_gguf *file, fr_error *err) {
+static fr_status open_kind(fr_tokenizer *t, const fr_gguf *file, fr_error *err) {
     fr_gguf_str model;
     const fr_status st = fr_gguf_get_str(file, "tokenizer.ggml.model", &model, err);
     if (st) return st;
-    *kind = fr_gguf_str_is(model, "gpt2") ? FR_VOCAB_BPE : FR_VOCAB_SPM;
-    if (*kind == FR_VOCAB_BPE || fr_gguf_str_is(model, "llama")) return FR_OK;
+    const bool gemma4 = fr_gguf_str_is(model, "gemma4");
+    if (gemma4 || fr_gguf_str_is(model, "gpt2")) return open_bpe(t, file, gemma4, err);
+    if (fr_gguf_str_is(model, "llama")) return open_spm(t, file, err);
     return fr_fail(err, FR_EUNSUP,
-                   "tokenizer.ggml.model: expected gpt2 (byte-level BPE) or llama "
-                   "(SentencePiece), found '%.*s'",
+                   "tokenizer.ggml.model: expected gpt2 (byte-level BPE), llama (SentencePiece) or "
+                   "gemma4 (BPE of characters), found '%.*s'",
                    (int)(model.bytes < 64 ? model.bytes : 64), model.data);
 }
 
 fr_status fr_tokenizer_open(fr_tokenizer **out, const fr_gguf *file, fr_error *err) {
-    fr_vocab_kind kind;
     *out = NULL;
-    fr_status st = read_kind(&kind, file, err);
-    if (st) return st;
     fr_tokenizer *t = fr_alloc_zero(sizeof *t);
     if (!t) return fr_fail(err, FR_ENOMEM, "vocabulary: no memory");
-    st = kind == FR_VOCAB_BPE ? open_bpe(t, file, err) : open_spm(t, file, err);
+    const fr_status st = open_kind(t, file, err);
     if (st) {
         fr_tokenizer_close(t);
         return st;

@@ -1,8 +1,8 @@
 // tokenizer.h — text to token ids and back, with the vocabulary of the model file.
 //
-// Two kinds: byte-level BPE (tokenizer.ggml.model "gpt2": a regular expression splits text into
-// words, ranked merges join their bytes) and SentencePiece BPE ("llama": no words, scored merges,
-// bytes as a last resort). A tokenizer copies what it needs, so the file may be closed after open.
+// Three kinds: byte-level BPE (tokenizer.ggml.model "gpt2": a regular expression splits text into
+// words, ranked merges join their bytes), SentencePiece BPE ("llama": no words, scored merges,
+// bytes as a last resort), and ranked merges of characters ("gemma4"). A tokenizer copies what it needs, so the file may be closed after open.
 // It is read-only once open: any number of threads may use it at the same time. Functions that can
 // fail return fr_status.
 #ifndef FR_TEXT_TOKENIZER_H
@@ -41,9 +41,9 @@ enum {
         1, // control tokens written in the text become their ids; user-defined ones always do
 };
 // Appends the ids of text[0, bytes) to *ids; no BOS or EOS is added. Text may hold NUL. Invalid
-// UTF-8 is not an error: byte-level BPE reads it as U+FFFD (one for every maximal part of a
+// UTF-8 is not an error: BPE with ranked merges reads it as U+FFFD (one for every maximal part of a
 // character, as stream.h), SentencePiece keeps it as byte tokens. Text without a token becomes the
-// unknown token in SentencePiece and is left out in byte-level BPE, as in the models' training. A
+// unknown token in SentencePiece and is left out elsewhere, as in the models' training. A
 // word of more than 1 MiB is cut. On failure *ids is unchanged. FR_EARG: more than 1 GiB of text;
 // FR_ENOMEM.
 fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t bytes, unsigned flags,

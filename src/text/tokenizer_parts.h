@@ -9,7 +9,7 @@
 struct fr_tokenizer {
     fr_vocab vocab;
     fr_special_ids special;
-    fr_presplit *presplit; // BPE only
+    fr_presplit *presplit; // BPE only, of bytes or characters
     fr_bpe bpe;
     fr_spm spm;    // SPM only
     fr_error note; // a wrong entry of the file that was left out; no text: none

@@ -34,7 +34,7 @@ size_t fr_vocab_unwrite(fr_vocab_kind kind, fr_gguf_str s, char *out) {
         fr_utf8_step step = fr_utf8_next((const uint8_t *)s.data + at, s.bytes - at);
         int byte = -1;
         if (step.kind == FR_UTF8_WHOLE && kind == FR_VOCAB_BPE) byte = byte_of_code(step.code);
-        if (step.kind == FR_UTF8_WHOLE && kind == FR_VOCAB_SPM && step.code == 0x2581) byte = ' ';
+        if (step.kind == FR_UTF8_WHOLE && kind != FR_VOCAB_BPE && step.code == 0x2581) byte = ' ';
         if (byte >= 0) {
             out[w++] = (char)byte;
         } else { // not in the alphabet: its text is itself
@@ -281,7 +281,7 @@ static bool is_utf8(const char *text, size_t bytes) {
 static bool is_searched(const fr_vocab *v, int32_t id) {
     const size_t bytes = fr_vocab_bytes(v, id);
     return bytes && (type_is_special(fr_vocab_type(v, id)) || v->flags[id] & FR_VOCAB_ADDED) &&
-           (v->kind != FR_VOCAB_BPE || is_utf8(fr_vocab_text(v, id), bytes));
+           (v->kind == FR_VOCAB_SPM || is_utf8(fr_vocab_text(v, id), bytes));
 }
 
 fr_status fr_vocab_index_special(fr_vocab *v, fr_error *err) {
@@ -324,7 +324,7 @@ static fr_status open_tables(fr_vocab *v, const fr_gguf *file, fr_error *err) {
         return fr_fail(err, FR_ENOMEM, "vocabulary: no memory for %d tokens", v->n);
     if ((st = read_types(v, file, err))) return st;
     if (v->kind == FR_VOCAB_SPM && (st = read_scores(v, file, err))) return st;
-    if (v->kind == FR_VOCAB_SPM) mend_bytes(v, tokens);
+    if (v->kind != FR_VOCAB_BPE) mend_bytes(v, tokens);
     return copy_texts(v, tokens, err);
 }
 

@@ -9,9 +9,10 @@
 #include "text/tokenizer.h"
 
 typedef enum fr_vocab_kind {
-    FR_VOCAB_BPE, // tokenizer.ggml.model "gpt2": normal tokens are written in the byte-level
-                  // alphabet
-    FR_VOCAB_SPM, // "llama": a space is written U+2581
+    FR_VOCAB_BPE,   // tokenizer.ggml.model "gpt2": normal tokens are written in the byte-level
+                    // alphabet
+    FR_VOCAB_SPM,   // "llama": a space is written U+2581
+    FR_VOCAB_CHARS, // "gemma4": written as in "llama", and joined by merges as in "gpt2"
 } fr_vocab_kind;
 
 enum { // bits of fr_vocab.flags above the type

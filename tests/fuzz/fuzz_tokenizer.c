@@ -1,7 +1,7 @@
 // fuzz_tokenizer.c — any vocabulary that a file may hold, and any text.
 //
 // First byte: bit 0 SentencePiece, bit 1 special tokens are read, bit 2 all bytes have tokens,
-// bits 3.. the family. Then tokens as (type and score, length, bytes) up to a length of 255, then
+// bits 3..7 the family; where it is gemma4 or sarvam-moe, merges join characters. Then tokens as (type and score, length, bytes) up to a length of 255, then
 // the text. In byte-level BPE every pair of spellings whose union is a token becomes a merge, so
 // that vocabularies of the input's own making merge.
 #include "../text/made_vocab.h"
@@ -11,8 +11,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const families[] = {"gpt-2",  "smollm", "qwen2",   "llama-bpe",
-                                       "tekken", "dbrx",   "default", "unheard-of"};
+static const char *const families[32] = {
+    "gpt-2",      "smollm",     "qwen2",       "llama-bpe", "tekken",       "dbrx",
+    "default",    "unheard-of", "gemma4",      "qwen35",    "gpt-4o",       "tiny_aya",
+    "kimi-k2",    "youtu",      "deepseek-v3", "spark2_5",  "deepseek-llm", "deepseek-coder",
+    "seed-coder", "bailingmoe", "exaone-moe",  "superbpe",  "laguna",       "minicpm5",
+    "ufakzeka",   "jais-2",     "falcon",      "bloom",     "viking",       "chameleon",
+    "afmoe",      "sarvam-moe"};
 
 static int find_spelling(const made_vocab *v, const char *a, size_t n_a, const char *b) {
     for (int i = 0; i < v->n; i++)
@@ -92,11 +97,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static char merges[64][80];
     if (size < 1) return 0;
     unsigned mode = data[0];
+    const char *pre = families[mode >> 3];
     if (mode & 1)
         made_spm(&v, mode & 4);
+    else if (!strcmp(pre, "gemma4") || !strcmp(pre, "sarvam-moe"))
+        made_chars(&v, mode & 4);
     else
         made_bpe_bytes(&v);
-    v.pre = families[mode >> 3 & 7];
+    v.pre = pre;
+    if (!strcmp(pre, "sarvam-moe") && !(mode & 1)) v.model = "gpt2";
     v.add_space_prefix = mode & 1 ? (int)(mode >> 3 & 3) - 1 : -1;
     if (v.add_space_prefix == 2) v.architecture = "phi3", v.add_space_prefix = 0;
     int first = v.n;

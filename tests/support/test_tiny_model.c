@@ -57,8 +57,9 @@ static void tiny_model_depends_on_its_options_only(void **unused) {
 static void tiny_vocabularies_read_text_back(void **unused) {
     (void)unused;
     const char text[] = "Then the wind and\n\xC3\xA9\xE2\x82\xAC \"42\" ...";
-    for (int a = 0; a < fr_n_families; a++) {
-        fr_tiny_options o = {.arch = fr_families[a].name};
+    for (int a = 0; a <= fr_n_families; a++) {
+        fr_tiny_options o = {.pre = "gemma4"}; // the last one
+        if (a < fr_n_families) o = (fr_tiny_options){.arch = fr_families[a].name};
         void *data;
         size_t bytes;
         fr_error err = {0};
@@ -68,7 +69,8 @@ static void tiny_vocabularies_read_text_back(void **unused) {
         fr_buffer back = {0};
         assert_int_equal(fr_tiny_memory(&o, &data, &bytes, &err), FR_OK);
         assert_int_equal(fr_gguf_open_memory(&g, data, bytes, "tiny", &err), FR_OK);
-        if (fr_tokenizer_open(&t, g, &err)) fail_msg("%s: %s", fr_families[a].name, err.text);
+        if (fr_tokenizer_open(&t, g, &err))
+            fail_msg("%s: %s", o.arch ? o.arch : o.pre, err.text);
         assert_int_equal(fr_tokenizer_encode(t, text, strlen(text), 0, &ids, &err), FR_OK);
         assert_true(ids.n > 10 && ids.n < strlen(text)); // some merges were taken
         assert_int_equal(fr_tokenizer_decode(t, ids.data, ids.n, &back, &err), FR_OK);

@@ -28,7 +28,8 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
                       // [1]
     uint32_t identity; // bit 2 l: layer l's attention adds nothing; 2 l + 1: its feed-forward
     bool spm;          // SentencePiece vocabulary, else byte-level BPE [gemma3 and phi3: always]
-    const char *pre;   // tokenizer.ggml.pre of a byte-level vocabulary ["gpt-2"]
+    const char *pre;   // tokenizer.ggml.pre of a byte-level vocabulary ["gpt-2"]; "gemma4": merges
+                       // of characters, as Gemma 4 has
     const char *chat_template; // ["" for none; NULL: ChatML, Gemma's or Phi-3's shortest form]
     const char *tool_template; // the second, for conversations with tools [none]
 } fr_tiny_options;

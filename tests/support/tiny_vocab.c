@@ -82,6 +82,43 @@ static int add_bpe(fr_gguf_writer *w, vocab *v, const char *pre) {
     return v->n;
 }
 
+static void add_byte_tokens(vocab *v) {
+    for (int byte = 0; byte < 256; byte++) {
+        char text[8];
+        snprintf(text, sizeof text, "<0x%02X>", byte);
+        add(v, text, BYTE, 0);
+    }
+}
+
+// Gemma 4's kind: merges of characters, a space written U+2581.
+static int add_chars(fr_gguf_writer *w, vocab *v) {
+    static const char *const merges[] = {"t h",      "i n",      "e r",          "h e", "a n",
+                                         "\u2581 a", "\u2581 t", "\u2581t he",   "d e", "o u",
+                                         "an d",     "\n \n",    "\u2581 \u2581"};
+    enum { N = sizeof merges / sizeof *merges };
+    add(v, "<pad>", CONTROL, 0);
+    const int end = add(v, "<eos>", CONTROL, 0), begin = add(v, "<bos>", CONTROL, 0);
+    add_byte_tokens(v);
+    add(v, "\u2581", NORMAL, 0);
+    add(v, "\n", NORMAL, 0);
+    for (unsigned letter = 'a'; letter <= 'z'; letter++)
+        add_code(v, letter);
+    for (int i = 0; i < N; i++) {
+        const char *space = strchr(merges[i], ' ');
+        char both[TOKEN_BYTES];
+        snprintf(both, sizeof both, "%.*s%s", (int)(space - merges[i]), merges[i], space + 1);
+        add(v, both, NORMAL, 0);
+    }
+    add(v, "<|turn>", CONTROL, 0);
+    add(v, "<turn|>", CONTROL, 0);
+    fr_gguf_writer_str(w, "tokenizer.ggml.model", "gemma4");
+    write_tokens(w, v);
+    fr_gguf_writer_str_array(w, "tokenizer.ggml.merges", merges, N);
+    fr_gguf_writer_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)begin);
+    fr_gguf_writer_u32(w, "tokenizer.ggml.eos_token_id", (uint32_t)end);
+    return v->n;
+}
+
 static int add_spm(fr_gguf_writer *w, vocab *v, const char *arch) {
     static const char *const pieces[] = {
         "\u2581", "e", "t",  "a",  "o",  "i",  "n",   "s",       "r",         "h",      "l",
@@ -90,11 +127,7 @@ static int add_spm(fr_gguf_writer *w, vocab *v, const char *arch) {
     add(v, "<unk>", UNKNOWN, 0);
     add(v, "<s>", CONTROL, 0);
     add(v, "</s>", CONTROL, 0);
-    for (int byte = 0; byte < 256; byte++) {
-        char text[8];
-        snprintf(text, sizeof text, "<0x%02X>", byte);
-        add(v, text, BYTE, 0);
-    }
+    add_byte_tokens(v);
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
         add(v, pieces[i], NORMAL, -(float)i); // later pieces merge later
     if (gemma) add(v, "<start_of_turn>", CONTROL, 0);
@@ -123,8 +156,9 @@ int fr_tiny_add_vocab(fr_gguf_writer *w, const fr_tiny_options *o) {
     vocab v = {.n = 0};
     const char *arch = o->arch ? o->arch : "llama";
     const bool spm = o->spm || strcmp(arch, "gemma3") == 0 || strcmp(arch, "phi3") == 0;
-    const int n = spm ? add_spm(w, &v, arch) : add_bpe(w, &v, o->pre);
-    const char *chat = o->chat_template ? o->chat_template : spm ? "" : chatml;
+    const bool chars = !strcmp(arch, "gemma4") || (o->pre && !strcmp(o->pre, "gemma4"));
+    const int n = chars ? add_chars(w, &v) : spm ? add_spm(w, &v, arch) : add_bpe(w, &v, o->pre);
+    const char *chat = o->chat_template ? o->chat_template : spm || chars ? "" : chatml;
     if (*chat) fr_gguf_writer_str(w, "tokenizer.chat_template", chat);
     if (o->tool_template)
         fr_gguf_writer_str(w, "tokenizer.chat_template.tool_use", o->tool_template);

@@ -23,6 +23,7 @@ typedef struct made_vocab {
     int32_t ends[4];                // [n_ends] Ollama's key; none: no key
     int n_ends;
     uint32_t fim_file; // 0: no key
+    bool no_bos;       // the file states that prompts begin without bos
 } made_vocab;
 
 static inline int made_add(made_vocab *v, const char *spelling, int type, float score) {
@@ -68,7 +69,8 @@ static inline int made_merge(made_vocab *v, const char *merge) {
     return made_add(v, joined, FR_TOKEN_NORMAL, 0);
 }
 
-// Ids: 0 unknown, 1 and 2 control, 3..258 the bytes when `bytes`.
+// Ids: 0 unknown, 1 and 2 control, 3..258 the bytes when `bytes`. The same with model "gemma4", where
+// merges follow and the names are those of Gemma 4: made_chars.
 static inline void made_spm(made_vocab *v, bool bytes) {
     *v = (made_vocab){
         .model = "llama", .pre = "default", .bos = 1, .eos = 2, .eot = -1, .unknown = 0};
@@ -81,6 +83,14 @@ static inline void made_spm(made_vocab *v, bool bytes) {
         snprintf(spelling, sizeof spelling, "<0x%02X>", (unsigned)byte);
         made_add(v, spelling, FR_TOKEN_BYTE, 0);
     }
+}
+
+static inline void made_chars(made_vocab *v, bool bytes) {
+    made_spm(v, bytes);
+    v->model = "gemma4";
+    v->pre = NULL;
+    snprintf(v->spelling[1], sizeof v->spelling[1], "<bos>");
+    snprintf(v->spelling[2], sizeof v->spelling[2], "<eos>");
 }
 
 static inline void made_write(const made_vocab *v, fr_gguf_writer *w) {
@@ -102,6 +112,7 @@ static inline void made_write(const made_vocab *v, fr_gguf_writer *w) {
     if (v->n_ends)
         fr_gguf_writer_i32_array(w, "tokenizer.ggml.eos_token_ids", v->ends, (size_t)v->n_ends);
     if (v->fim_file) fr_gguf_writer_u32(w, "tokenizer.ggml.fim_sep_token_id", v->fim_file);
+    if (v->no_bos) fr_gguf_writer_bool(w, "tokenizer.ggml.add_bos_token", false);
     if (v->add_space_prefix >= 0)
         fr_gguf_writer_bool(w, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
 }

@@ -29,8 +29,13 @@ static const char *const pieces[] = {"a",
                                      "aaaaaaaa"};
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
-static void add_words(made_vocab *v, bool bpe) {
-    if (bpe) {
+static void add_words(made_vocab *v, int kind) {
+    if (kind > 5) { // merges of characters
+        made_add(v, "a", FR_TOKEN_NORMAL, 0);
+        made_add(v, "\xE2\x96\x81", FR_TOKEN_NORMAL, 0);
+        made_merge(v, "a a");
+        made_merge(v, "\xE2\x96\x81 \xE2\x96\x81");
+    } else if (kind < 2) {
         made_merge(v, "a a");
         made_merge(v, "aa aa");
         made_merge(v, "h e");
@@ -43,19 +48,21 @@ static void add_words(made_vocab *v, bool bpe) {
     made_add(v, "<|user|>", FR_TOKEN_CONTROL, 0);
 }
 
-// Of every kind one that has all bytes and one that has not; the last one's marks take white space.
+// Of every kind one that has all bytes and one that has not; the marks of kind 5 take white space.
 static fr_tokenizer *open_kind(int kind) {
     static made_vocab v;
     fr_tokenizer *t;
     fr_error err;
     if (kind < 2)
         made_bpe_bytes(&v);
-    else
+    else if (kind < 6)
         made_spm(&v, kind != 3);
+    else
+        made_chars(&v, kind == 6);
     if (kind == 1) v.type['z'] = v.type[0xEF] = FR_TOKEN_CONTROL; // bytes without a token
     if (kind == 4) v.unknown = -1;
     if (kind == 5) v.architecture = "phi3";
-    add_words(&v, kind < 2);
+    add_words(&v, kind);
     if (made_open(&v, &t, &err)) fail_msg("%s", err.text);
     return t;
 }
@@ -65,7 +72,7 @@ static void no_text_has_fewer(void **state) {
     const unsigned seed = (unsigned)time(NULL);
     print_message("seed %u\n", seed);
     srand(seed);
-    for (int kind = 0; kind < 6; kind++) {
+    for (int kind = 0; kind < 8; kind++) {
         fr_tokenizer *t = open_kind(kind);
         for (int trial = 0; trial < 400; trial++) {
             fr_buffer text = {0};

@@ -51,9 +51,23 @@ static void marks_of_turns_are_so_whatever_their_type(void **state) {
     static const struct {
         const char *text;
         bool ends;
-    } marks[] = {{"<|im_start|>", false},    {"<|im_end|>", true},           {"<|eot_id|>", true},
-                 {"<start_of_turn>", false}, {"<end_of_turn>", true},        {"[INST]", false},
-                 {"<｜User｜>", false},      {"<｜end▁of▁sentence｜>", true}};
+    } marks[] = {{"<|return|>", true},
+                 {"<|call|>", true},
+                 {"<|flush|>", true},
+                 {"<|calls|>", true},
+                 {"<turn|>", true},
+                 {"<|turn>", false},
+                 {"<|tool_response>", true},
+                 {"<end_of_utterance>", true},
+                 {"[e~[", true},
+                 {"<|im_start|>", false},
+                 {"<|im_end|>", true},
+                 {"<|eot_id|>", true},
+                 {"<start_of_turn>", false},
+                 {"<end_of_turn>", true},
+                 {"[INST]", false},
+                 {"<｜User｜>", false},
+                 {"<｜end▁of▁sentence｜>", true}};
     for (size_t m = 0; m < sizeof marks / sizeof *marks; m++)
         for (int k = 0; k < 2 * N_TYPES; k++) {
             made_vocab v;
@@ -71,6 +85,75 @@ static void marks_of_turns_are_so_whatever_their_type(void **state) {
             }
             fr_tokenizer_close(t);
         }
+}
+
+// As control tokens only: text may look the same.
+static void short_ends_end_answers_as_control_tokens(void **state) {
+    (void)state;
+    static const char *const ends[] = {"[EOT]", "[EOS]", "_<EOT>", "<EOT>", "<eos>", "</s>"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        for (int k = 0; k < 2; k++) {
+            made_vocab v;
+            made_bpe_bytes(&v);
+            const int id = made_add(&v, ends[i], k ? FR_TOKEN_CONTROL : FR_TOKEN_NORMAL, 0);
+            fr_tokenizer *t = open_made(&v);
+            assert_int_equal(fr_token_is_end(t, id), k);
+            fr_tokenizer_close(t);
+        }
+}
+
+// "<|end|>" ends one message of several in answers that have another end and tool calls.
+static void an_end_of_one_message_does_not_end_the_answer(void **state) {
+    (void)state;
+    static const struct {
+        const char *marks[3];
+        bool ends;
+    } vocabs[] = {
+        {{NULL}, true},
+        {{"<|return|>"}, true},
+        {{"<|call|>"}, true},
+        {{"<|flush|>"}, true},
+        {{"<|return|>", "<|flush|>"}, true},
+        {{"<|return|>", "<|call|>"}, false},
+        {{"<|return|>", "<|calls|>"}, false},
+        {{"<|flush|>", "<|calls|>"}, false},
+        {{"<|flush|>", "<|call|>"}, false},
+    };
+    for (size_t i = 0; i < sizeof vocabs / sizeof *vocabs; i++)
+        for (int named = 0; named < 2; named++) {
+            made_vocab v;
+            made_bpe_bytes(&v);
+            const int id = made_add(&v, "<|end|>", FR_TOKEN_CONTROL, 0);
+            for (int m = 0; m < 3 && vocabs[i].marks[m]; m++)
+                made_add(&v, vocabs[i].marks[m], FR_TOKEN_CONTROL, 0);
+            if (named) v.eos = id; // a key that names it changes nothing
+            fr_tokenizer *t = open_made(&v);
+            assert_int_equal(fr_token_is_end(t, id), vocabs[i].ends);
+            assert_true(fr_token_is_control(t, id));
+            for (int m = 0; m < 3 && vocabs[i].marks[m]; m++)
+                assert_true(fr_token_is_end(t, id + 1 + m));
+            fr_tokenizer_close(t);
+        }
+}
+
+// Its calls and thoughts are text of the answer, user-defined in its files; its turns are not.
+static void gemma4_s_calls_are_shown_and_its_turns_end(void **state) {
+    (void)state;
+    made_vocab v;
+    made_chars(&v, true);
+    const int call = made_add(&v, "<|tool_call>", FR_TOKEN_USER, 0);
+    const int quote = made_add(&v, "<|\"|>", FR_TOKEN_USER, 0);
+    const int response = made_add(&v, "<|tool_response>", FR_TOKEN_USER, 0);
+    const int turn = made_add(&v, "<turn|>", FR_TOKEN_USER, 0);
+    const int strike = made_add(&v, "</s>", FR_TOKEN_CONTROL, 0);
+    fr_tokenizer *t = open_made(&v);
+    assert_false(fr_token_is_control(t, call) || fr_token_is_end(t, call));
+    assert_false(fr_token_is_control(t, quote) || fr_token_is_end(t, quote));
+    is_the_template_s(t, "<|tool_response>", response);
+    is_the_template_s(t, "<turn|>", turn);
+    assert_true(fr_token_is_end(t, response) && fr_token_is_end(t, turn) && fr_token_is_end(t, 2));
+    assert_false(fr_token_is_end(t, strike));
+    fr_tokenizer_close(t);
 }
 
 // The pieces "<start_of" and "_turn>" would be merged to the mark.
@@ -292,6 +375,9 @@ static void ids_that_there_are_none_of_are_left_out_with_a_note(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(marks_of_turns_are_so_whatever_their_type),
+        cmocka_unit_test(short_ends_end_answers_as_control_tokens),
+        cmocka_unit_test(an_end_of_one_message_does_not_end_the_answer),
+        cmocka_unit_test(gemma4_s_calls_are_shown_and_its_turns_end),
         cmocka_unit_test(no_merge_makes_a_mark),
         cmocka_unit_test(tokens_with_a_task_are_control_tokens),
         cmocka_unit_test(entries_that_look_like_tags_stay_text),

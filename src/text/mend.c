@@ -4,9 +4,10 @@
 
 // Marks in the chat templates of the supported models. OURS: a control token whatever its type in
 // the file. TURN: so is it, and where the file has it as user-defined, other marks are wrong too.
-// "</s>" is none, because an ordinary token or an HTML tag may look the same. ENDS: as a control
-// token it ends an answer, besides the ids that the file names.
-enum { OURS = 1, ENDS = 2, HINT = 4, TURN = OURS | HINT };
+// ADDED: a control token where the file has it as user-defined; an ordinary one is text. "</s>" is
+// none of these, because an HTML tag may look the same. ENDS: as a control token it ends an answer,
+// besides the ids that the file names.
+enum { OURS = 1, ENDS = 2, HINT = 4, ADDED = 8, TURN = OURS | HINT };
 static const struct {
     const char *text;
     unsigned is;
@@ -48,11 +49,11 @@ static const struct {
     {"<｜begin▁of▁sentence｜>", TURN},
     {"<｜User｜>", TURN},
     {"<｜Assistant｜>", TURN},
-    {"<EOT>", ENDS},
-    {"<eos>", ENDS},
-    {"_<EOT>", ENDS},
-    {"[EOT]", ENDS},
-    {"[EOS]", ENDS},
+    {"<EOT>", ADDED | ENDS},
+    {"<eos>", ADDED | ENDS},
+    {"_<EOT>", ADDED | ENDS},
+    {"[EOT]", ADDED | ENDS},
+    {"[EOS]", ADDED | ENDS},
     {"</s>", ENDS},
 };
 enum { N_MARKS = sizeof marks / sizeof *marks };
@@ -116,8 +117,9 @@ void fr_mend_types(fr_vocab *v, const fr_special_ids *s) {
     const bool users = has_wrong_user_tokens(v, s);
     for (int32_t id = 0; id < v->n; id++) {
         const fr_token_type type = fr_vocab_type(v, id);
+        const unsigned ours = type == FR_TOKEN_USER ? OURS | ADDED : OURS;
         if (type == FR_TOKEN_CONTROL) continue;
-        if (mark_of(v, id) & OURS || (type == FR_TOKEN_NORMAL && fr_mend_is_mark(v, id)) ||
+        if (mark_of(v, id) & ours || (type == FR_TOKEN_NORMAL && fr_mend_is_mark(v, id)) ||
             (users && type == FR_TOKEN_USER && fr_mend_is_mark(v, id)))
             make_control(v, id);
     }

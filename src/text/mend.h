@@ -11,7 +11,7 @@ void fr_mend_types(fr_vocab *v, const fr_special_ids *s);
 // Whether a token is spelled "<|...|>", which no text is by chance.
 bool fr_mend_is_mark(const fr_vocab *v, int32_t id);
 
-// Byte-level BPE only: flags ordinary tokens in brackets that no merge makes (made[id] false) as
+// BPE only: flags ordinary tokens in brackets that no merge makes (made[id] false) as
 // FR_VOCAB_ADDED, so that they are matched in a template's own text. Answers still show them.
 // Returns their number.
 int fr_mend_added(fr_vocab *v, const bool *made);

@@ -18,7 +18,7 @@ typedef struct outcome {
 } outcome;
 
 static fr_status use(const fr_text *t, outcome *out, fr_error *err) {
-    static const char text[] = "the wind and the sea";
+    static const char text[] = "the wind and\xFF▁the sea"; // two things are cleaned
     static const char json[] = "[{\"role\":\"user\",\"content\":\"the wind\"}]";
     static const fr_chat_message m[] = {{"user", "the wind"}, {"assistant", "the sea"}};
     fr_encoded *a = NULL, *b = NULL, *c = NULL, *d = NULL;
@@ -45,15 +45,13 @@ static fr_status live(const char *path, outcome *out, fr_error *err) {
     return st;
 }
 
-static void text_without_memory_is_an_error_or_the_same(void **state) {
-    (void)state;
+static void is_an_error_or_the_same(const fr_tiny_options *tiny) {
     char path[] = "oom-text-XXXXXX";
     fr_error err = {0};
     outcome truth, o;
     int refused = 0, n = 1;
     close(mkstemp(path));
-    if (fr_tiny_write(&(fr_tiny_options){0}, path, &err) || live(path, &truth, &err))
-        fail_msg("%s", err.text);
+    if (fr_tiny_write(tiny, path, &err) || live(path, &truth, &err)) fail_msg("%s", err.text);
     for (;; n++) {
         const long before = counted_live();
         err = (fr_error){0};
@@ -70,6 +68,13 @@ static void text_without_memory_is_an_error_or_the_same(void **state) {
     unlink(path);
     print_message("%d calls, %d refusals\n", n, refused);
     assert_true(refused > 20);
+}
+
+static void text_without_memory_is_an_error_or_the_same(void **state) {
+    (void)state;
+    is_an_error_or_the_same(&(fr_tiny_options){0});
+    is_an_error_or_the_same(&(fr_tiny_options){.spm = true});
+    is_an_error_or_the_same(&(fr_tiny_options){.pre = "gemma4"});
 }
 
 int main(void) {

@@ -87,17 +87,21 @@ static void marks_of_turns_are_so_whatever_their_type(void **state) {
         }
 }
 
-// As control tokens only: text may look the same.
-static void short_ends_end_answers_as_control_tokens(void **state) {
+// Ordinary tokens are text that looks the same. "</s>" as a user-defined one is HTML.
+static void short_ends_end_answers_unless_they_are_text(void **state) {
     (void)state;
     static const char *const ends[] = {"[EOT]", "[EOS]", "_<EOT>", "<EOT>", "<eos>", "</s>"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        for (int k = 0; k < 2; k++) {
+    static const int types[] = {FR_TOKEN_NORMAL, FR_TOKEN_USER, FR_TOKEN_CONTROL};
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 3; k++) {
             made_vocab v;
             made_bpe_bytes(&v);
-            const int id = made_add(&v, ends[i], k ? FR_TOKEN_CONTROL : FR_TOKEN_NORMAL, 0);
+            const int id = made_add(&v, ends[i], types[k], 0);
+            const bool is_end =
+                types[k] == FR_TOKEN_CONTROL || (types[k] == FR_TOKEN_USER && i < 5);
             fr_tokenizer *t = open_made(&v);
-            assert_int_equal(fr_token_is_end(t, id), k);
+            assert_int_equal(fr_token_is_end(t, id), is_end);
+            if (is_end) is_the_template_s(t, ends[i], id);
             fr_tokenizer_close(t);
         }
 }
@@ -375,7 +379,7 @@ static void ids_that_there_are_none_of_are_left_out_with_a_note(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(marks_of_turns_are_so_whatever_their_type),
-        cmocka_unit_test(short_ends_end_answers_as_control_tokens),
+        cmocka_unit_test(short_ends_end_answers_unless_they_are_text),
         cmocka_unit_test(an_end_of_one_message_does_not_end_the_answer),
         cmocka_unit_test(gemma4_s_calls_are_shown_and_its_turns_end),
         cmocka_unit_test(no_merge_makes_a_mark),

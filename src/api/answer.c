@@ -3,38 +3,41 @@
 #include "api/answer.h"
 #include "api/answer_parts.h"
 #include "api/marks.h"
+#include "text/chat/thinking.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char THINK[] = "<think>", END_THINK[] = "</think>", CALL[] = MARK_CALL,
-                  FENCE[] = "```json", MISTRAL[] = "[TOOL_CALLS]";
-
-const char *const fr_api_marks[] = {THINK,      END_THINK, MARK_CHANNEL,    MARK_MESSAGE,
-                                    MARK_START, MARK_END,  "<|constrain|>", NULL};
-const char *const fr_api_call_marks[] = {CALL,      MARK_END_CALL, MISTRAL, MARK_CALL_ID,
-                                         MARK_ARGS, MARK_PYTHON,   NULL};
-
-// Calls whose marks may be anywhere in the content.
-static const struct {
-    fr_api_form form;
-    const char *mark;
-} CALLS[] = {{FR_API_MARKED, CALL}, {FR_API_MISTRAL, MISTRAL}, {FR_API_TAGGED, MARK_PYTHON}};
-enum { N_CALLS = sizeof CALLS / sizeof *CALLS };
 
 static bool says(const char *chat_template, const char *text) {
     return chat_template && strstr(chat_template, text);
 }
 
+// Whether the form is looked for. *instead: the template has marks for calls.
+static bool is_looked_for(const fr_call_form *form, const char *chat_template, bool *instead) {
+    if (form->instead && says(chat_template, form->instead)) *instead = true;
+    return !form->where || says(chat_template, form->where);
+}
+
+static void choose_forms(fr_api_answer *a, const char *chat_template) {
+    const fr_call_form *form;
+    bool instead = !chat_template;
+    for (size_t i = 0; (form = fr_call_form_at(i)); i++)
+        if (is_looked_for(form, chat_template, &instead)) a->forms |= 1u << i;
+    a->json_calls = !instead && says(chat_template, "parameters");
+    if (a->json_calls) a->forms &= ~1u; // the first is the usual one
+}
+
 void fr_api_answer_open(fr_api_answer *a, bool thinks, bool open, bool tools,
                         const char *chat_template) {
-    const bool marked = !chat_template || strstr(chat_template, CALL);
+    const bool harmony = says(chat_template, MARK_CHANNEL);
     *a = (fr_api_answer){.thinks = thinks,
                          .tools = tools,
-                         .json_calls = tools && !marked && says(chat_template, "parameters"),
-                         .stage = says(chat_template, MARK_CHANNEL) ? FR_API_HEAD
-                                  : thinks && open                  ? FR_API_THINKS
-                                                                    : FR_API_BEGINS};
+                         .thinking_form = fr_thinking_form_of(
+                             chat_template, chat_template ? strlen(chat_template) : 0),
+                         .stage = harmony          ? FR_API_HEAD
+                                  : thinks && open ? FR_API_THINKS
+                                                   : FR_API_BEGINS};
+    if (tools) choose_forms(a, chat_template);
     if (a->stage == FR_API_THINKS) fr_answer_think(a);
 }
 
@@ -78,56 +81,85 @@ void fr_answer_thought(fr_api_answer *a) {
 
 // Each reads some of the held bytes. True: more of them can be read now.
 
-static bool is_looked_for(const fr_api_answer *a, int i) {
-    return a->tools && !(a->json_calls && CALLS[i].form == FR_API_MARKED);
-}
+typedef struct found { // a mark of calls
+    fr_begins is;
+    const fr_call_form *form;
+    size_t row, bytes;
+    bool around;
+} found;
 
-// Whether the text begins with a call, or may do so. *form: its form; *mark: the bytes of its mark.
-static fr_begins call_at(const fr_api_answer *a, const char *text, size_t n, fr_api_form *form,
-                         size_t *mark) {
-    fr_begins found = FR_BEGINS_NOT;
-    if (!a->tools) return found;
-    *mark = 0;
-    *form = a->json_calls ? FR_API_ALONE : FR_API_BARE;
-    if (n && *text == '{') return FR_BEGINS;
-    for (int i = 0; i <= N_CALLS; i++) {
-        const char *its = i < N_CALLS ? CALLS[i].mark : FENCE;
-        if (i < N_CALLS && !is_looked_for(a, i)) continue;
-        const fr_begins is = fr_begins_with(text, n, its);
-        if (is > found) found = is;
-        if (is != FR_BEGINS) continue;
-        *form = i < N_CALLS ? CALLS[i].form : FR_API_FENCED;
-        *mark = strlen(its);
+// The mark that the text begins with, or may begin with, of the first row from `row` on.
+static found mark_at(const fr_api_answer *a, const char *text, size_t n, size_t row, bool begins) {
+    found f = {FR_BEGINS_NOT, NULL, row, 0, false};
+    for (; (f.form = fr_call_form_at(f.row)); f.row++) {
+        if (!(a->forms >> f.row & 1) || (f.form->place == FR_AT_BEGIN && !begins)) continue;
+        const char *const marks[] = {f.form->begin, f.form->around[0]};
+        for (int i = 0; i < 2 && marks[i]; i++) {
+            const fr_begins is = fr_begins_with(text, n, marks[i]);
+            if (is > f.is) f.is = is;
+            if (is != FR_BEGINS) continue;
+            f.bytes = strlen(marks[i]);
+            f.around = i;
+            return f;
+        }
     }
-    return found;
+    return f;
 }
 
-static void begin_call(fr_api_answer *a, fr_api_form form, size_t space, size_t mark) {
-    fr_call_scan_begin(&a->scan, form, a->offered, space, mark);
+// The same for the beginning of the content, where JSON may be a call too.
+static found call_at(const fr_api_answer *a, const char *text, size_t n) {
+    if (a->tools && n && *text == '{')
+        return (found){FR_BEGINS, a->json_calls ? &fr_form_alone : &fr_form_bare, FR_CALL_FORMS, 0,
+                       false};
+    return mark_at(a, text, n, 0, true);
+}
+
+static void begin_call(fr_api_answer *a, const found *f, size_t space) {
+    fr_call_scan_begin(&a->scan, f->form, a->offered, space, f->bytes, f->around);
+    a->row = f->row;
     a->stage = FR_API_CALLS_TOOL;
+}
+
+// The form of thinking that the text begins with. FR_BEGINS_MAYBE: it may do so.
+static fr_begins thinking_at(const char *text, size_t n, const fr_thinking_form **form) {
+    const fr_thinking_form *at;
+    fr_begins all = FR_BEGINS_NOT;
+    for (size_t i = 0; (at = fr_thinking_form_at(i)); i++) {
+        const fr_begins is = fr_begins_with(text, n, at->open);
+        if (is > all) all = is;
+        if (is == FR_BEGINS) *form = at;
+    }
+    return all;
+}
+
+static void begin_thinking(fr_api_answer *a, const fr_thinking_form *form, size_t space) {
+    fr_answer_think(a);
+    fr_answer_drop(a, space + strlen(form->open));
+    a->thinking_form = form;
+    a->stage = FR_API_THINKS;
 }
 
 static bool begin(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const char *text = fr_answer_held(a);
     const size_t n = fr_answer_left(a), space = a->blank + fr_blank(text + a->blank, n - a->blank);
-    const fr_begins think =
-        a->thinks ? fr_begins_with(text + space, n - space, THINK) : FR_BEGINS_NOT;
-    fr_api_form form;
-    size_t mark;
-    const fr_begins call = call_at(a, text + space, n - space, &form, &mark);
+    const fr_thinking_form *form;
+    const fr_begins think = a->thinks ? thinking_at(text + space, n - space, &form) : FR_BEGINS_NOT;
+    const fr_begins closed =
+        a->closes ? fr_begins_with(text + space, n - space, a->closes) : FR_BEGINS_NOT;
+    const found call = call_at(a, text + space, n - space);
     (void)err, (void)st;
     a->blank = space;
-    if (think == FR_BEGINS) {
-        fr_answer_think(a);
-        fr_answer_drop(a, space + strlen(THINK));
-        a->stage = FR_API_THINKS;
+    if (think == FR_BEGINS) return begin_thinking(a, form, space), true;
+    if (closed == FR_BEGINS || (last && closed == FR_BEGINS_MAYBE && space < n)) {
+        // A mark that is cut short is no part of the answer.
+        fr_answer_drop(a, closed == FR_BEGINS ? space + strlen(a->closes) : n);
+        a->closes = NULL;
         return true;
     }
-    if (!last && (space == n || think == FR_BEGINS_MAYBE || call == FR_BEGINS_MAYBE)) return false;
-    if (call == FR_BEGINS) {
-        begin_call(a, form, space, mark);
-        return true;
-    }
+    if (!last && (space == n || think == FR_BEGINS_MAYBE || closed == FR_BEGINS_MAYBE ||
+                  call.is == FR_BEGINS_MAYBE))
+        return false;
+    if (call.is == FR_BEGINS) return begin_call(a, &call, space), true;
     if (a->trims) fr_answer_drop(a, space);
     a->stage = FR_API_SAYS;
     a->trims = false;
@@ -135,15 +167,15 @@ static bool begin(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
 }
 
 static bool think(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
-    const char *text = fr_answer_held(a);
-    const size_t n = fr_answer_left(a), end = fr_find_mark(text, n, END_THINK);
+    const char *text = fr_answer_held(a), *close = a->thinking_form->close;
+    const size_t n = fr_answer_left(a), end = fr_find_mark(text, n, close);
     if (end == n) {
-        const size_t keep = last ? 0 : fr_begun_mark(text, n, END_THINK);
+        const size_t keep = last ? 0 : fr_begun_mark(text, n, close);
         *st = fr_answer_move(a, &a->thinking, n - keep, err);
         return false;
     }
     if ((*st = fr_answer_move(a, &a->thinking, end, err))) return false;
-    fr_answer_drop(a, strlen(END_THINK));
+    fr_answer_drop(a, strlen(close));
     fr_answer_thought(a);
     a->stage = FR_API_BEGINS;
     a->thinks = false; // once
@@ -151,66 +183,82 @@ static bool think(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     return true;
 }
 
-// The offset of the first call's mark, which is CALLS[*which]; *which -1: of a beginning of a mark
-// at the end of the text. n: there is none.
-static size_t first_mark(const fr_api_answer *a, const char *text, size_t n, int *which) {
-    *which = -1;
-    for (size_t at = 0; at < n && a->tools; at++) {
-        if (text[at] != *CALL && text[at] != *MISTRAL) continue;
-        bool may = false;
-        for (int i = 0; i < N_CALLS; i++) {
-            const fr_begins is = is_looked_for(a, i)
-                                     ? fr_begins_with(text + at, n - at, CALLS[i].mark)
-                                     : FR_BEGINS_NOT;
-            if (is == FR_BEGINS) *which = i;
-            may |= is != FR_BEGINS_NOT;
-        }
-        if (may) return at;
+// The offset of the first call's mark, or (f->is is not FR_BEGINS) of a beginning of a mark at the
+// end of the text. n: there is none.
+static size_t first_mark(const fr_api_answer *a, const char *text, size_t n, found *f) {
+    f->is = FR_BEGINS_NOT;
+    for (size_t at = 0; at < n && a->forms; at++) {
+        if (text[at] != '<' && text[at] != '[') continue; // all marks begin so (forms.h)
+        *f = mark_at(a, text + at, n - at, 0, false);
+        if (f->is != FR_BEGINS_NOT) return at;
     }
     return n;
 }
 
 static bool say(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const size_t n = fr_answer_left(a);
-    int which;
-    const size_t at = first_mark(a, fr_answer_held(a), n, &which);
-    *st = fr_answer_move(a, &a->content, which < 0 && last ? n : at, err);
-    if (*st || which < 0) return false;
-    begin_call(a, CALLS[which].form, 0, strlen(CALLS[which].mark));
+    found f;
+    const size_t at = first_mark(a, fr_answer_held(a), n, &f);
+    *st = fr_answer_move(a, &a->content, f.is != FR_BEGINS && last ? n : at, err);
+    if (*st || f.is != FR_BEGINS) return false;
+    begin_call(a, &f, 0);
     return true;
 }
 
 // ---------------------------------------------------------------- calls
 
+// Whether failed readings have looked at the text so often that the rest of it is no call: the work
+// grows with the text alone. It depends on whole readings, so not on how the text comes.
+static bool is_tried_enough(const fr_api_answer *a) {
+    enum { OFTEN = 4 };
+    return a->scanned > OFTEN * a->furthest;
+}
+
 fr_call_verdict fr_answer_scan(fr_api_answer *a, bool last) {
     fr_call_scan *s = &a->scan;
     const char *text = fr_answer_held(a);
-    const size_t before = s->at;
-    const fr_call_verdict is = fr_call_scan_read(s, text, fr_answer_left(a), last);
-    a->scanned += s->at - before;
+    const size_t before = s->steps;
+    if (!before && is_tried_enough(a)) return FR_CALL_NOT;
+    fr_call_verdict is = fr_call_scan_read(s, text, fr_answer_left(a), last);
+    a->scanned += s->steps - before;
     a->no_memory |= s->no_memory;
-    if (is != FR_CALL_WHOLE || s->form == FR_API_HARMONY) return is;
-    return fr_answer_take_calls(a, text + s->head, s->end - s->head) ? is : FR_CALL_NOT;
+    if (is == FR_CALL_MAYBE) return is;
+    if (a->read + s->at > a->furthest) a->furthest = a->read + s->at;
+    if (is == FR_CALL_NOT || s->form->body & FR_BODY_ARGUMENTS) return is;
+    return fr_answer_take_calls(a, text, last) ? is : FR_CALL_NOT;
 }
 
-static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
-    const fr_call_verdict is = fr_answer_scan(a, last);
-    if (is == FR_CALL_MAYBE) return false;
-    if (is == FR_CALL_WHOLE) {
-        fr_answer_drop(a, a->scan.next);
-        a->stage = FR_API_BEGINS; // another call may follow
-        a->trims = true;
-        return true;
-    }
-    const size_t mark = a->scan.head - a->scan.space;
+static bool is_no_call(fr_api_answer *a, fr_error *err, fr_status *st) {
+    const fr_call_scan *s = &a->scan;
+    const size_t mark = s->head - s->space;
     if (a->trims)
-        fr_answer_drop(a, a->scan.space);
+        fr_answer_drop(a, s->space);
     else
-        *st = fr_answer_move(a, &a->content, a->scan.space, err);
+        *st = fr_answer_move(a, &a->content, s->space, err);
     if (!*st) *st = fr_answer_move(a, &a->content, mark, err);
     a->stage = FR_API_SAYS; // where the next mark counts
     a->trims = false;
     return !*st;
+}
+
+static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
+    const fr_call_scan *s = &a->scan;
+    const fr_call_verdict is = fr_answer_scan(a, last);
+    if (is == FR_CALL_MAYBE) return false;
+    if (is == FR_CALL_WHOLE) {
+        a->closes = s->form->around[1];
+        fr_answer_drop(a, s->next);
+        a->stage = FR_API_BEGINS; // another call may follow
+        a->trims = true;
+        return true;
+    }
+    // Another form may have the same mark.
+    const size_t space = s->space;
+    const found f =
+        mark_at(a, fr_answer_held(a) + space, fr_answer_left(a) - space, a->row + 1, true);
+    if (f.is != FR_BEGINS) return is_no_call(a, err, st);
+    begin_call(a, &f, space);
+    return true;
 }
 
 // ---------------------------------------------------------------- all

@@ -1,13 +1,10 @@
 // answer.h — splits a model's output, as it arrives, into thinking, content and tool calls.
 //
-// Templates make models write thinking as <think>...</think>, and calls in one of these forms:
-// - <tool_call>{"name":..., "arguments":{...}}</tool_call> (Hermes, Qwen); some double the braces;
-// - one JSON object alone (Llama 3), or a block of code (```json) or an object as it is
-//   ({"name"...) at the beginning;
-// - [TOOL_CALLS] and a list of such objects, or a name and its arguments (Mistral);
-// - <|python_tag|> and such objects, or NAME.call(KEY=VALUE...), up to the end (Llama 3);
-// - messages with a head, <|channel|>CHANNEL<|message|>...<|end|> (harmony, of gpt-oss): the
-//   channel "analysis" is thinking, one that goes to functions.NAME a call, all else content.
+// The forms of thinking are rows of a table (text/chat/thinking.c), those of calls rows of another
+// (forms.c). Two of calls have no mark: one JSON object alone (Llama 3), or an object as it is
+// ({"name"...) at the beginning. Messages with a head are harmony's, of gpt-oss (harmony.c): the
+// channel "analysis" is thinking, one that goes to functions.NAME a call, all else content.
+//
 // There may be several calls between two marks. The end of a piece that may begin a mark, and text
 // that may become a call, are held back. Text that cannot become a call is content at once, and
 // marks in it count. Only white space around thinking and calls is lost.
@@ -33,9 +30,11 @@ typedef enum fr_api_stage {
 } fr_api_stage;
 
 typedef struct fr_api_answer {
-    bool thinks, tools;    // search for thinking; for calls
-    bool json_calls;       // calls have only the JSON form
-    bool one_call;         // calls after the first are left out
+    bool thinks, tools;                           // search for thinking; for calls
+    bool json_calls;                              // calls are JSON alone
+    uint32_t forms;                               // bit i: row i of the forms is looked for
+    const struct fr_thinking_form *thinking_form; // of the thinking that has begun
+    bool one_call;                                // calls after the first are left out
     const json_t *offered; // borrowed: the tools that JSON without a mark may call; NULL: any
     // Results so far; each only grows.
     fr_buffer thinking, content;
@@ -51,11 +50,14 @@ typedef struct fr_api_answer {
     bool trims;     // white space here is between parts, and is dropped
     fr_buffer held; // held bytes, after `done` bytes that are no longer held
     size_t done;
-    size_t read;       // bytes of the text before the held ones
-    size_t blank;      // leading white space of the text, as far as it was read
-    fr_call_scan scan; // of the current call
-    size_t scanned;    // bytes that were read as calls, in all
-    bool no_memory;    // memory ran out while a call was read
+    size_t read;        // bytes of the text before the held ones
+    size_t blank;       // leading white space of the text, as far as it was read
+    fr_call_scan scan;  // of the current call
+    size_t row;         // ... whose form is this row
+    const char *closes; // the mark that may be after the last calls; NULL: none
+    size_t furthest;    // bytes of the text that were read as calls, at most
+    size_t scanned;     // bytes that were read as calls, in all
+    bool no_memory;     // memory ran out while a call was read
     // The current harmony message:
     bool body_thinks; // its body is thinking
     bool body_raw;    // ... or content, and so are its marks
@@ -76,10 +78,5 @@ fr_status fr_api_answer_finish(fr_api_answer *a, fr_error *err);
 // are part of the text.  [thought.c]
 int fr_api_thought_tokens(const fr_api_answer *a, const fr_tokenizer *t, const fr_ids *shown,
                           const int32_t *tokens, int n);
-
-// The marks above, and the marks of calls (needed if there are tools). In some models they are
-// control tokens, which must then be part of the text. NULL-terminated.
-extern const char *const fr_api_marks[];
-extern const char *const fr_api_call_marks[];
 
 #endif

@@ -20,13 +20,14 @@ void fr_answer_thought(fr_api_answer *a);
 // Continues to read the current call. FR_CALL_WHOLE: its calls were stored.
 fr_call_verdict fr_answer_scan(fr_api_answer *a, bool last);
 
-// True: the text, which has the form of the current call and no marks, is one call or several; they
-// were stored.  [calls.c]
-bool fr_answer_take_calls(fr_api_answer *a, const char *text, size_t n);
+// True: the current call, which is whole, is one call or several; they were stored. `last` as when
+// it was read.  [calls.c]
+bool fr_answer_take_calls(fr_api_answer *a, const char *text, bool last);
 // True: the text is the arguments (a JSON object or nothing) of a call of that name, which was
 // stored.
 bool fr_answer_take_named(fr_api_answer *a, const char *name, size_t bytes, const char *text,
                           size_t n);
+bool fr_answer_keep_named(fr_api_answer *a, const char *name, size_t bytes, const json_t *given);
 
 // Stages of harmony's messages: each reads some of the held bytes. True: more of them can be read
 // now.  [harmony.c]

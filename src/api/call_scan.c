@@ -1,56 +1,39 @@
-// call_scan.c — a state machine: a state ("place") for each part of the forms of calls
-// (answer.h).
+// call_scan.c — a state machine: a state (scan_parts.h) for each place in the forms of calls
+// (forms.h). Here are the marks and JSON; names, literals and tags have files of their own.
 //
-// A text that turns out to be no call is read again from the next mark in it. No byte is read more
-// than three times. A reading passes a mark only inside a string, "..." or '...'. A new reading,
-// which begins at the mark, is inside neither. Each quote changes the state of all readings, so two
-// of them are never inside the same kind of string.
-#include "api/call_scan.h"
-#include "api/answer_parts.h"
+// A text that turns out to be no call is read again from the next mark in it. A reading passes a mark
+// only inside a string, "..." or '...', or in a value between tags. A new reading, which begins at the
+// mark, is inside neither. Each quote changes the state of all readings, so two of them are never
+// inside the same kind of string, and no byte of JSON is read more than three times. For all other
+// text answer.c bounds the work.
 #include "api/marks.h"
+#include "api/scan_parts.h"
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_NAME = 256, MOST_WORD = 512 };
-
-typedef enum place {
-    OPEN, // between objects, or before the first
-    OBJECT,
-    DOUBLED, // before the second brace at its end
-    MARK,    // in an end mark, or the next call's mark
-    NAME,    // Mistral's or Python's
-    NAMED,   // after Mistral's name or a mark: before the arguments, or another mark
-    NAME_MARK,
-    CALL_ID,
-    NO_ARGUMENTS, // "null"
-    ARGUMENTS,
-    KEY, // Python's
-    EQUALS,
-    BEFORE_VALUE,
-    WORD,
-    QUOTED,
-    ESCAPED,
-    NESTED,
-    AFTER_VALUE,
-} place;
+enum { MOST_HEAD = 512 };
 
 enum { OTHER, ITS_NAME, ITS_ARGUMENTS, ITS_PARAMETERS }; // members of a call's object
 
-// What ends a call, or begins the next.
-static const struct {
-    const char *end[4], *begin;
-} AFTER[] = {[FR_API_MARKED] = {{MARK_END_CALL}, MARK_CALL},
-             [FR_API_ALONE] = {{NULL}, MARK_PYTHON},
-             [FR_API_BARE] = {{NULL}, NULL},
-             [FR_API_FENCED] = {{"```"}, NULL},
-             [FR_API_MISTRAL] = {{NULL}, NULL},
-             [FR_API_TAGGED] = {{NULL}, MARK_PYTHON},
-             [FR_API_HARMONY] = {{MARK_END, "<|call|>", "<|return|>"}, MARK_START}};
+static fr_scan_place first_place(const fr_call_form *form) {
+    return form->body & FR_BODY_TAGS     ? FR_AT_TAGS_NAME
+           : form->body & FR_BODY_BRACES ? FR_AT_FUNCTION
+           : form->body & FR_BODY_HEADED ? FR_AT_HEAD
+                                         : FR_AT_OPEN;
+}
 
-void fr_call_scan_begin(fr_call_scan *s, fr_api_form form, const json_t *offered, size_t space,
-                        size_t mark) {
+static void begin_body(fr_call_scan *s) {
+    s->body = s->from = s->at;
+    s->place = (uint8_t)first_place(s->form);
+}
+
+void fr_call_scan_begin(fr_call_scan *s, const fr_call_form *form, const json_t *offered,
+                        size_t space, size_t mark, bool around) {
     *s = (fr_call_scan){
         .form = form, .offered = offered, .space = space, .head = space + mark, .at = space + mark};
+    s->kind = form->body & (FR_BODY_TAGS | FR_BODY_BRACES | FR_BODY_HEADED);
+    begin_body(s);
+    if (around) s->place = FR_AT_AROUND;
 }
 
 // ---------------------------------------------------------------- names
@@ -59,15 +42,11 @@ bool fr_is_call_name(const char *text, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!isalnum((unsigned char)text[i]) && (!text[i] || !strchr("_-.:/", text[i])))
             return false;
-    return n && n <= MOST_NAME;
+    return n && n <= FR_MOST_NAME;
 }
 
-bool fr_is_call_unsure(fr_api_form form) {
-    return form == FR_API_ALONE || form == FR_API_BARE || form == FR_API_FENCED;
-}
-
-bool fr_is_call_offered(fr_api_form form, const json_t *offered, const char *name) {
-    if (!offered || !fr_is_call_unsure(form)) return true;
+bool fr_is_call_offered(const fr_call_form *form, const json_t *offered, const char *name) {
+    if (!offered || !form->unsure) return true;
     for (size_t i = 0; i < json_array_size(offered); i++) {
         const json_t *tool = json_object_get(json_array_get(offered, i), "function");
         const char *its = json_string_value(json_object_get(tool, "name"));
@@ -86,81 +65,97 @@ static bool is_tools_name(fr_call_scan *s, const char *json, size_t n) {
 
 // ---------------------------------------------------------------- steps
 
-static fr_call_verdict go(fr_call_scan *s, place next) {
-    s->place = (uint8_t)next;
-    return FR_CALL_MAYBE;
-}
-
-// The call's text ends `cut` bytes in front of here. The last `rest` bytes belong to what follows.
-static fr_call_verdict whole(fr_call_scan *s, size_t cut, size_t rest) {
-    s->end = s->at - cut;
-    s->next = s->at - rest;
-    return FR_CALL_WHOLE;
-}
-
 static void walk_from(fr_call_scan *s, char c) {
     s->from = s->at - 1;
     s->json = (fr_json_walk){0};
     (void)fr_json_walk_step(&s->json, c);
 }
 
+fr_call_verdict fr_scan_arguments(fr_call_scan *s, char c) {
+    walk_from(s, c);
+    return fr_scan_go(s, FR_AT_ARGUMENTS);
+}
+
 static fr_call_verdict begin_object(fr_call_scan *s, char c) {
-    if (s->form == FR_API_HARMONY) s->closed = true;
+    if (s->form->body & FR_BODY_ARGUMENTS) return s->closed = true, fr_scan_arguments(s, c);
+    if (s->kind == FR_BODY_PYTHON) return FR_CALL_NOT;
+    s->kind = FR_BODY_OBJECTS;
     s->has_key = s->doubled = s->named = s->has_values = false;
     s->member = OTHER;
     walk_from(s, c);
-    return go(s, s->form == FR_API_HARMONY ? ARGUMENTS : OBJECT);
+    return fr_scan_go(s, FR_AT_OBJECT);
 }
+
+// ---------------------------------------------------------------- marks
 
 // Whether the text may end here, so that a mark may follow.
 static bool may_end(const fr_call_scan *s) {
-    return (s->n_objects > 0 && (!s->list || s->closed)) || s->form == FR_API_HARMONY;
+    return (s->n_objects > 0 && (!s->list || s->closed)) || s->form->body & FR_BODY_ARGUMENTS;
+}
+
+fr_call_verdict fr_scan_end_mark(fr_call_scan *s, const char *text, bool *may) {
+    const char *from = text + s->from, *const begins[] = {s->form->next, s->form->around[1]};
+    const size_t n = s->at - s->from;
+    for (int i = 0; i < 4 && s->form->end[i]; i++) {
+        const fr_begins is = fr_begins_with(from, n, s->form->end[i]);
+        if (is == FR_BEGINS) return fr_scan_whole(s, n, 0);
+        *may |= is == FR_BEGINS_MAYBE;
+    }
+    for (int i = 0; i < 2; i++) {
+        const fr_begins is = begins[i] ? fr_begins_with(from, n, begins[i]) : FR_BEGINS_NOT;
+        if (is == FR_BEGINS) return fr_scan_whole(s, n, n);
+        *may |= is == FR_BEGINS_MAYBE;
+    }
+    return *may ? FR_CALL_MAYBE : FR_CALL_NOT;
 }
 
 static fr_call_verdict at_mark(fr_call_scan *s, const char *text) {
-    const char *from = text + s->from, *const *end = AFTER[s->form].end;
-    const size_t n = s->at - s->from;
     bool may = false;
-    for (int i = 0; i < 4 && end[i]; i++) {
-        const fr_begins is = fr_begins_with(from, n, end[i]);
-        if (is == FR_BEGINS) return whole(s, n, 0);
-        may |= is == FR_BEGINS_MAYBE;
-    }
-    if (AFTER[s->form].begin) {
-        const fr_begins is = fr_begins_with(from, n, AFTER[s->form].begin);
-        if (is == FR_BEGINS) return whole(s, n, n);
-        may |= is == FR_BEGINS_MAYBE;
-    }
-    return may ? go(s, MARK) : FR_CALL_NOT;
+    s->place = FR_AT_MARK;
+    return fr_scan_end_mark(s, text, &may);
 }
 
-static fr_call_verdict begin_mark(fr_call_scan *s, const char *text) {
+// After the mark around calls.
+static fr_call_verdict at_around(fr_call_scan *s, const char *text, char c) {
+    if (s->place == FR_AT_AROUND && fr_is_blank(c)) return FR_CALL_MAYBE;
+    if (s->place == FR_AT_AROUND) s->from = s->at - 1;
+    const fr_begins is = fr_begins_with(text + s->from, s->at - s->from, s->form->begin);
+    if (is == FR_BEGINS) return begin_body(s), FR_CALL_MAYBE;
+    return is == FR_BEGINS_MAYBE ? fr_scan_go(s, FR_AT_BEGIN_MARK) : FR_CALL_NOT;
+}
+
+// The first byte of a name, in front of the first object, or of one in a list of Python's.
+static fr_call_verdict begin_name(fr_call_scan *s, char c, bool first) {
+    const int body = s->form->body;
     s->from = s->at - 1;
-    return at_mark(s, text);
+    if (!fr_is_call_name(&c, 1)) return FR_CALL_NOT;
+    if (first && body & FR_BODY_NAMED) return fr_scan_go(s, FR_AT_NAME);
+    if (!(body & FR_BODY_PYTHON) || s->closed || s->kind == FR_BODY_OBJECTS) return FR_CALL_NOT;
+    s->kind = FR_BODY_PYTHON;
+    return fr_scan_go(s, FR_AT_FUNCTION);
 }
 
 static fr_call_verdict at_open(fr_call_scan *s, const char *text, char c) {
     const bool first = !s->n_objects && !s->list && !s->closed;
     if (fr_is_blank(c)) return FR_CALL_MAYBE;
     if (c == '{' && !s->closed) return begin_object(s, c);
-    if (first && s->form == FR_API_HARMONY && c == 'n') {
+    if (first && s->form->body & FR_BODY_ARGUMENTS && c == 'n') {
         s->from = s->at - 1;
         s->closed = true;
-        return go(s, NO_ARGUMENTS);
+        return fr_scan_go(s, FR_AT_NULL);
     }
-    if (first && c == '[' && !(s->form == FR_API_ALONE || s->form == FR_API_HARMONY)) {
+    if (first && c == '[' && s->form->body & FR_BODY_LIST) {
         s->list = true;
         return FR_CALL_MAYBE;
     }
     if (s->n_objects && !s->closed && (c == ',' || c == ';')) return FR_CALL_MAYBE;
     if (s->list && s->n_objects && !s->closed && c == ']') {
         s->closed = true;
-        return s->form == FR_API_MISTRAL ? whole(s, 0, 0) : FR_CALL_MAYBE;
+        return s->form->at_once ? fr_scan_whole(s, 0, 0) : FR_CALL_MAYBE;
     }
-    if (may_end(s)) return begin_mark(s, text);
-    if (!first || (s->form != FR_API_MISTRAL && s->form != FR_API_TAGGED)) return FR_CALL_NOT;
+    if (!may_end(s)) return begin_name(s, c, first);
     s->from = s->at - 1;
-    return fr_is_call_name(&c, 1) ? go(s, NAME) : FR_CALL_NOT;
+    return at_mark(s, text);
 }
 
 // ---------------------------------------------------------------- objects
@@ -168,8 +163,8 @@ static fr_call_verdict at_open(fr_call_scan *s, const char *text, char c) {
 // Whether an object without a mark may begin with this member.
 static bool may_come_first(const fr_call_scan *s, const char *key, size_t n) {
     static const char *const members[] = {"name", "arguments", "type", "id", "parameters"};
-    const size_t some = s->form == FR_API_ALONE ? 5 : 2;
-    if (s->form != FR_API_ALONE && s->form != FR_API_BARE) return true;
+    const size_t some = s->form->any_member ? 5 : 2;
+    if (!s->form->unsure || s->form->place != FR_NO_MARK) return true;
     for (size_t i = 0; i < some; i++)
         if (n == strlen(members[i]) && !memcmp(key, members[i], n)) return true;
     return false;
@@ -191,12 +186,12 @@ static fr_call_verdict take_key(fr_call_scan *s, const char *text) {
 
 static fr_call_verdict end_object(fr_call_scan *s) {
     // Marked objects, and those of a template whose calls are JSON alone, may do without arguments.
-    if (!s->named || (fr_is_call_unsure(s->form) && s->form != FR_API_ALONE && !s->has_values))
+    if (!s->named || (s->form->unsure && !s->form->any_member && !s->has_values))
         return FR_CALL_NOT;
-    if (s->doubled) return go(s, DOUBLED);
+    if (s->doubled) return fr_scan_go(s, FR_AT_DOUBLED);
     s->n_objects++;
-    if (s->form == FR_API_MISTRAL && !s->list) return whole(s, 0, 0);
-    return go(s, OPEN);
+    if (s->form->at_once && !s->list) return fr_scan_whole(s, 0, 0);
+    return fr_scan_go(s, FR_AT_OPEN);
 }
 
 // An outer brace that is doubled: the inner one begins the object.
@@ -228,7 +223,7 @@ static fr_call_verdict in_object(fr_call_scan *s, const char *text, char c) {
         break;
     }
     const bool names = depth == 1 && s->member == ITS_NAME && !s->named;
-    return names && s->json.at - s->json.from > MOST_NAME ? FR_CALL_NOT : FR_CALL_MAYBE;
+    return names && s->json.at - s->json.from > FR_MOST_NAME ? FR_CALL_NOT : FR_CALL_MAYBE;
 }
 
 static fr_call_verdict at_doubled(fr_call_scan *s, char c) {
@@ -237,37 +232,13 @@ static fr_call_verdict at_doubled(fr_call_scan *s, char c) {
     return end_object(s);
 }
 
-// ---------------------------------------------------------------- Mistral's names
+// ---------------------------------------------------------------- arguments after a name
 
-static fr_call_verdict before_arguments(fr_call_scan *s, char c) {
-    if (fr_is_blank(c)) return go(s, NAMED);
-    if (c == '{') {
-        walk_from(s, c);
-        return go(s, ARGUMENTS);
-    }
-    s->from = s->at - 1;
-    if (c == 'n' && s->after_args) return go(s, NO_ARGUMENTS);
-    return c == '[' && !s->after_args ? go(s, NAME_MARK) : FR_CALL_NOT;
-}
-
-static fr_call_verdict at_name_mark(fr_call_scan *s, const char *text) {
-    const char *from = text + s->from;
-    const size_t n = s->at - s->from;
-    const fr_begins id = fr_begins_with(from, n, MARK_CALL_ID),
-                    args = fr_begins_with(from, n, MARK_ARGS);
-    if (args == FR_BEGINS) s->after_args = true;
-    if (args == FR_BEGINS) return go(s, NAMED);
-    if (id == FR_BEGINS) {
-        s->from = s->at;
-        return go(s, CALL_ID);
-    }
-    return id == FR_BEGINS_MAYBE || args == FR_BEGINS_MAYBE ? FR_CALL_MAYBE : FR_CALL_NOT;
-}
-
-static fr_call_verdict at_call_id(fr_call_scan *s, char c) {
-    if (c == '[' || c == '{') return before_arguments(s, c);
-    const bool good = fr_is_blank(c) || fr_is_call_name(&c, 1);
-    return good && s->at - s->from <= MOST_NAME ? FR_CALL_MAYBE : FR_CALL_NOT;
+static fr_call_verdict end_arguments(fr_call_scan *s) {
+    if (s->form->at_once) return fr_scan_whole(s, 0, 0);
+    s->n_objects = 1;
+    s->closed = true;
+    return fr_scan_go(s, FR_AT_OPEN);
 }
 
 static fr_call_verdict at_null(fr_call_scan *s, const char *text) {
@@ -275,7 +246,7 @@ static fr_call_verdict at_null(fr_call_scan *s, const char *text) {
     case FR_BEGINS_MAYBE:
         return FR_CALL_MAYBE;
     case FR_BEGINS:
-        return s->form == FR_API_HARMONY ? go(s, OPEN) : whole(s, 0, 0);
+        return end_arguments(s);
     case FR_BEGINS_NOT:
         break;
     }
@@ -287,7 +258,7 @@ static fr_call_verdict in_arguments(fr_call_scan *s, char c) {
     case FR_WALKED_WRONG:
         return FR_CALL_NOT;
     case FR_WALKED_ALL:
-        return s->form == FR_API_HARMONY ? go(s, OPEN) : whole(s, 0, 0);
+        return end_arguments(s);
     case FR_WALKED:
     case FR_WALKED_KEY:
     case FR_WALKED_BEGIN:
@@ -295,144 +266,50 @@ static fr_call_verdict in_arguments(fr_call_scan *s, char c) {
         break;
     }
     return FR_CALL_MAYBE;
-}
-
-// ---------------------------------------------------------------- Python
-
-static const char DOT_CALL[] = ".call";
-
-// The '(' after a name.
-static fr_call_verdict begin_python(fr_call_scan *s, const char *text) {
-    const size_t n = s->at - 1 - s->from, dot = sizeof DOT_CALL - 1;
-    const bool calls = n > dot && !memcmp(text + s->at - 1 - dot, DOT_CALL, dot);
-    return calls ? go(s, KEY) : FR_CALL_NOT;
-}
-
-static fr_call_verdict at_name(fr_call_scan *s, const char *text, char c) {
-    const bool python = s->form == FR_API_TAGGED;
-    if (python && c == '(') return begin_python(s, text);
-    if (!python && (fr_is_blank(c) || c == '[' || c == '{')) return before_arguments(s, c);
-    return fr_is_call_name(text + s->from, s->at - s->from) ? FR_CALL_MAYBE : FR_CALL_NOT;
-}
-
-// The ')' of a call.
-static fr_call_verdict end_python(fr_call_scan *s) {
-    s->n_objects = 1;
-    s->closed = true;
-    return go(s, OPEN);
-}
-
-static fr_call_verdict at_key(fr_call_scan *s, char c) {
-    if (c == ')') return end_python(s);
-    if (fr_is_blank(c)) return FR_CALL_MAYBE;
-    s->from = s->at - 1;
-    return isalpha((unsigned char)c) || c == '_' ? go(s, EQUALS) : FR_CALL_NOT;
-}
-
-static fr_call_verdict at_equals(fr_call_scan *s, char c) {
-    if (c == '=') return go(s, BEFORE_VALUE);
-    const bool good = isalnum((unsigned char)c) || c == '_' || fr_is_blank(c);
-    return good && s->at - s->from <= MOST_NAME ? FR_CALL_MAYBE : FR_CALL_NOT;
-}
-
-static fr_call_verdict before_value(fr_call_scan *s, char c) {
-    if (fr_is_blank(c)) return FR_CALL_MAYBE;
-    s->from = s->at - 1;
-    if (c == '"' || c == '\'') {
-        s->quote = c;
-        return go(s, QUOTED);
-    }
-    if (c == '{' || c == '[') {
-        walk_from(s, c);
-        return go(s, NESTED);
-    }
-    return isalnum((unsigned char)c) || c == '-' ? go(s, WORD) : FR_CALL_NOT;
-}
-
-static fr_call_verdict end_value(fr_call_scan *s, const char *text, char c) {
-    size_t n = s->at - 1 - s->from;
-    while (n && fr_is_blank(text[s->from + n - 1]))
-        n--;
-    json_t *value = fr_python_value(text + s->from, n, &s->no_memory);
-    json_decref(value);
-    if (!value) return FR_CALL_NOT;
-    return c == ')' ? end_python(s) : go(s, KEY);
-}
-
-static fr_call_verdict in_word(fr_call_scan *s, const char *text, char c) {
-    if (c == ',' || c == ')') return end_value(s, text, c);
-    if (fr_is_blank(c)) return go(s, AFTER_VALUE);
-    const bool good = isalnum((unsigned char)c) || c == '.' || c == '+' || c == '-';
-    return good && s->at - s->from <= MOST_WORD ? FR_CALL_MAYBE : FR_CALL_NOT;
-}
-
-static fr_call_verdict in_quotes(fr_call_scan *s, char c) {
-    if (c == s->quote) return go(s, AFTER_VALUE);
-    if (c == '\\') return s->quote == '"' ? go(s, ESCAPED) : FR_CALL_NOT;
-    return FR_CALL_MAYBE;
-}
-
-static fr_call_verdict in_nested(fr_call_scan *s, char c) {
-    switch (fr_json_walk_step(&s->json, c)) {
-    case FR_WALKED_WRONG:
-        return FR_CALL_NOT;
-    case FR_WALKED_ALL:
-        return go(s, AFTER_VALUE);
-    case FR_WALKED:
-    case FR_WALKED_KEY:
-    case FR_WALKED_BEGIN:
-    case FR_WALKED_TEXT:
-        break;
-    }
-    return FR_CALL_MAYBE;
-}
-
-static fr_call_verdict after_value(fr_call_scan *s, const char *text, char c) {
-    if (fr_is_blank(c)) return FR_CALL_MAYBE;
-    return c == ',' || c == ')' ? end_value(s, text, c) : FR_CALL_NOT;
 }
 
 // ---------------------------------------------------------------- all
 
 static fr_call_verdict step(fr_call_scan *s, const char *text) {
     const char c = text[s->at++];
-    switch ((place)s->place) {
-    case OPEN:
+    s->steps++;
+    switch ((fr_scan_place)s->place) {
+    case FR_AT_OPEN:
         return at_open(s, text, c);
-    case OBJECT:
+    case FR_AT_AROUND:
+    case FR_AT_BEGIN_MARK:
+        return at_around(s, text, c);
+    case FR_AT_OBJECT:
         return in_object(s, text, c);
-    case DOUBLED:
+    case FR_AT_DOUBLED:
         return at_doubled(s, c);
-    case MARK:
+    case FR_AT_MARK:
         return at_mark(s, text);
-    case NAME:
-        return at_name(s, text, c);
-    case NAMED:
-        return before_arguments(s, c);
-    case NAME_MARK:
-        return at_name_mark(s, text);
-    case CALL_ID:
-        return at_call_id(s, c);
-    case NO_ARGUMENTS:
+    case FR_AT_NULL:
         return at_null(s, text);
-    case ARGUMENTS:
+    case FR_AT_ARGUMENTS:
         return in_arguments(s, c);
-    case KEY:
-        return at_key(s, c);
-    case EQUALS:
-        return at_equals(s, c);
-    case BEFORE_VALUE:
-        return before_value(s, c);
-    case WORD:
-        return in_word(s, text, c);
-    case QUOTED:
-        return in_quotes(s, c);
-    case ESCAPED:
-        return go(s, QUOTED);
-    case NESTED:
-        return in_nested(s, c);
-    case AFTER_VALUE:
-        return after_value(s, text, c);
+    case FR_AT_NAME:
+    case FR_AT_NAMED:
+    case FR_AT_NAME_MARK:
+    case FR_AT_CALL_ID:
+    case FR_AT_HEAD:
+        return fr_scan_name(s, text, c);
+    case FR_AT_FUNCTION:
+    case FR_AT_LITERAL:
+        return fr_scan_literal(s, text, c);
+    case FR_AT_TAGS_NAME:
+    case FR_AT_TAGS_NAME_END:
+    case FR_AT_TAGS:
+    case FR_AT_TAG:
+    case FR_AT_TAGS_KEY:
+    case FR_AT_TAGS_KEY_END:
+    case FR_AT_TAGS_VALUE_MARK:
+    case FR_AT_TAGS_VALUE:
+    case FR_AT_TAGS_VALUE_END:
+    case FR_AT_TAGS_AFTER:
+    case FR_AT_TAGS_AFTER_TAG:
+        return fr_scan_tags(s, text, c);
     }
     return FR_CALL_NOT;
 }
@@ -444,7 +321,8 @@ fr_call_verdict fr_call_scan_read(fr_call_scan *s, const char *text, size_t n, b
     }
     if (!last) return FR_CALL_MAYBE;
     // A mark that is cut short is no part of the call.
-    if (s->place == MARK) return whole(s, n - s->from, 0);
+    if (s->place == FR_AT_MARK || fr_scan_tag_ends(s, text))
+        return fr_scan_whole(s, n - s->from, 0);
     const bool whole_one = s->n_objects || s->closed;
-    return s->place == OPEN && whole_one && may_end(s) ? whole(s, 0, 0) : FR_CALL_NOT;
+    return s->place == FR_AT_OPEN && whole_one && may_end(s) ? fr_scan_whole(s, 0, 0) : FR_CALL_NOT;
 }

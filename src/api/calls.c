@@ -1,6 +1,7 @@
 // calls.c — parses the texts of calls. A text may hold several: all of them are kept, or none.
 #include "api/answer_parts.h"
 #include "api/marks.h"
+#include "api/take.h"
 #include "json/value.h"
 #include <stdlib.h>
 #include <string.h>
@@ -115,8 +116,8 @@ static size_t value_end(const char *text, size_t n) {
 
 static bool take_object(fr_api_answer *a, const char *text, size_t n) {
     json_t *call = load(a, text, n);
-    const bool needs_arguments =
-        fr_is_call_unsure(a->scan.form) && a->scan.form != FR_API_ALONE; // else any JSON has names
+    const fr_call_form *form = a->scan.form;
+    const bool needs_arguments = form->unsure && !form->any_member; // else any JSON has names
     const bool taken =
         !(needs_arguments && !json_object_get(call, "arguments")) && keep_object(a, call);
     json_decref(call);
@@ -143,13 +144,16 @@ static bool take_objects(fr_api_answer *a, const char *text, size_t n) {
     return true;
 }
 
+bool fr_answer_keep_named(fr_api_answer *a, const char *name, size_t bytes, const json_t *given) {
+    return fr_is_call_name(name, bytes) && (json_is_object(given) || json_is_null(given)) &&
+           keep(a, checked(a, strndup(name, bytes)), arguments_of(a, given));
+}
+
 bool fr_answer_take_named(fr_api_answer *a, const char *name, size_t bytes, const char *text,
                           size_t n) {
     const bool none = fr_blank(text, n) == n;
     json_t *given = none ? json_null() : fr_call_json(text, n, &a->no_memory);
-    const bool taken = fr_is_call_name(name, bytes) &&
-                       (json_is_object(given) || json_is_null(given)) &&
-                       keep(a, checked(a, strndup(name, bytes)), arguments_of(a, given));
+    const bool taken = fr_answer_keep_named(a, name, bytes, given);
     json_decref(given);
     return taken;
 }
@@ -170,83 +174,30 @@ static bool take_mistral(fr_api_answer *a, const char *text, size_t n) {
                                 all - given);
 }
 
-// ---------------------------------------------------------------- <|python_tag|>
+// ---------------------------------------------------------------- heads
 
-// Bytes of one of the arguments in NAME.call(KEY=VALUE, ...): up to the ',' or ')' after it.
-static size_t argument_end(const char *text, size_t n) {
-    int depth = 0;
-    char quote = 0;
-    for (size_t i = 0; i < n; i++) {
-        const char c = text[i];
-        if (quote && c == '\\') {
-            i++;
-        } else if (quote) {
-            if (c == quote) quote = 0;
-        } else if (c == '"' || c == '\'') {
-            quote = c;
-        } else if (strchr("{[(", c) && c) {
-            depth++;
-        } else if (depth && strchr("}])", c) && c) {
-            depth--;
-        } else if (!depth && (c == ',' || c == ')')) {
-            return i;
-        }
-    }
-    return n;
-}
-
-json_t *fr_python_value(const char *text, size_t n, bool *no_memory) {
-    if (n == 4 && !memcmp(text, "True", 4)) return json_true();
-    if (n == 5 && !memcmp(text, "False", 5)) return json_false();
-    if (n == 4 && !memcmp(text, "None", 4)) return json_null();
-    if (n >= 2 && *text == '\'' && text[n - 1] == '\'' && !memchr(text, '\\', n))
-        return json_stringn(text + 1, n - 2);
-    return fr_call_json(text, n, no_memory);
-}
-
-// KEY=VALUE, ... up to and with the ')'. NULL: it is something else.
-static json_t *python_arguments(fr_api_answer *a, const char *text, size_t n) {
-    json_t *arguments = empty_object(a);
-    size_t at = fr_blank(text, n);
-    while (at < n && text[at] != ')') {
-        const size_t to = at + argument_end(text + at, n - at);
-        const char *equals = memchr(text + at, '=', to - at);
-        if (to == n || !equals) break;
-        const size_t key = trimmed(text + at, (size_t)(equals - text) - at);
-        size_t from = (size_t)(equals - text) + 1;
-        from += fr_blank(text + from, to - from);
-        json_t *value =
-            fr_python_value(text + from, trimmed(text + from, to - from), &a->no_memory);
-        if (!value) break;
-        a->no_memory |= json_object_setn_new(arguments, text + at, key, value) != 0;
-        at = to + (text[to] == ',');
-        at += fr_blank(text + at, n - at);
-    }
-    if (at < n && text[at] == ')' && at + 1 == trimmed(text, n)) return arguments;
-    json_decref(arguments);
-    return NULL;
-}
-
-static bool take_python(fr_api_answer *a, const char *text, size_t n) {
-    static const char CALL[] = ".call(";
-    const size_t space = fr_blank(text, n), at = fr_find_mark(text, n, CALL);
-    if (at == n || !fr_is_call_name(text + space, at - space)) return false;
-    const size_t from = at + strlen(CALL);
-    json_t *arguments = python_arguments(a, text + from, n - from);
-    const bool taken = arguments && keep(a, checked(a, strndup(text + space, at - space)),
-                                         checked(a, fr_json_compact(arguments)));
-    json_decref(arguments);
-    return taken;
+static bool take_headed(fr_api_answer *a, const char *text, size_t n) {
+    const char *value = memchr(text, '{', n), *name;
+    const size_t head = value ? (size_t)(value - text) : n;
+    const size_t bytes = fr_call_head(a->scan.form, text, head, &name);
+    return bytes && fr_answer_take_named(a, name, bytes, text + head, n - head);
 }
 
 // ---------------------------------------------------------------- all
 
-bool fr_answer_take_calls(fr_api_answer *a, const char *text, size_t n) {
-    const fr_api_form form = a->scan.form;
+static bool take(fr_api_answer *a, const char *text, bool last) {
+    const fr_call_scan *s = &a->scan;
+    const char *body = text + s->body;
+    const size_t n = s->end - s->body;
+    if (s->kind & (FR_BODY_PYTHON | FR_BODY_BRACES | FR_BODY_TAGS))
+        return fr_take_again(a, s, text, last);
+    if (s->kind == FR_BODY_HEADED) return take_headed(a, body, n);
+    return s->form->body & FR_BODY_NAMED ? take_mistral(a, body, n) : take_objects(a, body, n);
+}
+
+bool fr_answer_take_calls(fr_api_answer *a, const char *text, bool last) {
     const int before = a->n_calls;
-    if (form == FR_API_MISTRAL ? take_mistral(a, text, n) : take_objects(a, text, n)) return true;
-    give_back(a, before);
-    if (form == FR_API_TAGGED && take_python(a, text, n)) return true;
+    if (take(a, text, last)) return true;
     give_back(a, before);
     return false;
 }

@@ -71,7 +71,7 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const size_t whole = at + strlen(MESSAGE);
     const bool analysis = is_analysis(text, at), calls = recipient(text, at, &name);
     if (calls && a->tools) {
-        fr_call_scan_begin(&a->scan, FR_API_HARMONY, NULL, 0, whole);
+        fr_call_scan_begin(&a->scan, &fr_form_harmony, NULL, 0, whole, false);
         a->head = at;
         return true;
     }

@@ -4,15 +4,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MARK_CALL     "<tool_call>"
-#define MARK_END_CALL "</tool_call>"
-#define MARK_PYTHON   "<|python_tag|>"
-#define MARK_CALL_ID  "[CALL_ID]"
-#define MARK_ARGS     "[ARGS]"
-#define MARK_CHANNEL  "<|channel|>" // harmony's
-#define MARK_MESSAGE  "<|message|>"
-#define MARK_START    "<|start|>"
-#define MARK_END      "<|end|>"
+#define MARK_CALL_ID "[CALL_ID]"
+#define MARK_ARGS    "[ARGS]"
+#define MARK_QUOTE   "<|\"|>"      // Gemma's, around strings
+#define MARK_CHANNEL "<|channel|>" // harmony's
+#define MARK_MESSAGE "<|message|>"
+#define MARK_START   "<|start|>"
+#define MARK_END     "<|end|>"
 
 typedef enum fr_begins { FR_BEGINS_NOT, FR_BEGINS_MAYBE, FR_BEGINS } fr_begins;
 

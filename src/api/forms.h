@@ -1,0 +1,66 @@
+// forms.h — the forms in which models write calls of tools. A form is a row of FORMS (forms.c); a
+// further one whose kind of body is known needs nothing else. Private to src/api.
+#ifndef FR_API_FORMS_H
+#define FR_API_FORMS_H
+#include <stdbool.h>
+#include <stddef.h>
+
+// What may be in the body, which is between the marks.
+enum {
+    FR_BODY_OBJECTS = 1,   // {"name":..., "arguments":{...}}, one or several
+    FR_BODY_LIST = 2,      // a list of these, or of Python's calls
+    FR_BODY_NAMED = 4,     // NAME{...} or NAME[CALL_ID]ID[ARGS]{...}
+    FR_BODY_HEADED = 8,    // a head that has the name, and {...}
+    FR_BODY_PYTHON = 16,   // NAME(KEY=VALUE, ...)
+    FR_BODY_BRACES = 32,   // NAME{KEY:VALUE, ...}
+    FR_BODY_TAGS = 64,     // NAME, then each argument's key and value between tags
+    FR_BODY_ARGUMENTS = 128, // {...}, after a head that is read elsewhere
+};
+
+typedef enum fr_form_place { // where a form is looked for
+    FR_ANYWHERE,  // its mark may be anywhere in the content
+    FR_AT_BEGIN,  // ... only at its beginning
+    FR_NO_MARK,   // it is chosen in another way (answer.c, harmony.c)
+} fr_form_place;
+
+// FR_BODY_TAGS: NAME name_end (key KEY key_end value VALUE value_end)*. An empty name_end: a name
+// ends with a blank or a tag. The bytes of value_end occur once each at its beginning.
+typedef struct fr_call_tags {
+    const char *name_end, *key, *key_end, *value, *value_end;
+    bool lines; // a value is on lines of its own: a line break before and after it is no part of it
+} fr_call_tags;
+
+typedef struct fr_call_form {
+    const char *begin;     // the mark before the body; "": none
+    const char *end[4];    // marks that end it
+    const char *next;      // a mark that ends it and begins the next call
+    const char *around[2]; // marks that may be around one call or several
+    const char *where;     // looked for only if the chat template contains this; NULL: always
+    const char *instead;   // a template that contains it makes no calls of JSON alone
+    const char *inside[2]; // marks within the body
+    const char *suffix;    // FR_BODY_PYTHON: what follows the name
+    const char *separator; // FR_BODY_HEADED: after the name, and between a type and the name
+    const char *prefix;    // FR_BODY_HEADED: before the name; it has a number, NAME:0
+    fr_call_tags tags;
+    int body; // FR_BODY_*
+    fr_form_place place;
+    bool unsure;     // it has no mark, so that it cannot be told from other JSON
+    bool any_member; // FR_BODY_OBJECTS without a mark: they may begin with any member of a call, and
+                     // need no arguments
+    bool at_once;    // the last byte of the body ends the call
+    bool apostrophes; // FR_BODY_PYTHON: strings are not escaped
+} fr_call_form;
+
+// Rows that are chosen without a mark.
+extern const fr_call_form fr_form_alone, fr_form_bare, fr_form_harmony;
+
+// Row number i of those that are found by a mark; NULL: there are no more.
+const fr_call_form *fr_call_form_at(size_t i);
+enum { FR_CALL_FORMS = 32 }; // at most
+
+// All marks, of thinking (and harmony's) or of calls, in turn. NULL: there are no more. In some
+// models they are control tokens, or begin with one.
+const char *fr_thinking_mark(size_t i);
+const char *fr_call_mark(size_t i);
+
+#endif

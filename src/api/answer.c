@@ -117,6 +117,7 @@ static found call_at(const fr_api_answer *a, const char *text, size_t n) {
 static void begin_call(fr_api_answer *a, const found *f, size_t space) {
     fr_call_scan_begin(&a->scan, f->form, a->offered, space, f->bytes, f->around);
     a->row = f->row;
+    a->around = f->around;
     a->stage = FR_API_CALLS_TOOL;
 }
 
@@ -163,6 +164,7 @@ static bool begin(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     if (a->trims) fr_answer_drop(a, space);
     a->stage = FR_API_SAYS;
     a->trims = false;
+    a->closes = NULL;
     return true;
 }
 
@@ -224,6 +226,7 @@ fr_call_verdict fr_answer_scan(fr_api_answer *a, bool last) {
     a->no_memory |= s->no_memory;
     if (is == FR_CALL_MAYBE) return is;
     if (a->read + s->at > a->furthest) a->furthest = a->read + s->at;
+    a->cut |= s->cut;
     if (is == FR_CALL_NOT || s->form->body & FR_BODY_ARGUMENTS) return is;
     return fr_answer_take_calls(a, text, last) ? is : FR_CALL_NOT;
 }
@@ -237,6 +240,7 @@ static bool is_no_call(fr_api_answer *a, fr_error *err, fr_status *st) {
         *st = fr_answer_move(a, &a->content, s->space, err);
     if (!*st) *st = fr_answer_move(a, &a->content, mark, err);
     a->stage = FR_API_SAYS; // where the next mark counts
+    if (a->cut) a->forms = 0;
     a->trims = false;
     return !*st;
 }
@@ -246,7 +250,7 @@ static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st)
     const fr_call_verdict is = fr_answer_scan(a, last);
     if (is == FR_CALL_MAYBE) return false;
     if (is == FR_CALL_WHOLE) {
-        a->closes = s->form->around[1];
+        if (!a->closes || a->around) a->closes = s->form->around[1];
         fr_answer_drop(a, s->next);
         a->stage = FR_API_BEGINS; // another call may follow
         a->trims = true;

@@ -324,5 +324,7 @@ fr_call_verdict fr_call_scan_read(fr_call_scan *s, const char *text, size_t n, b
     if (s->place == FR_AT_MARK || fr_scan_tag_ends(s, text))
         return fr_scan_whole(s, n - s->from, 0);
     const bool whole_one = s->n_objects || s->closed;
-    return s->place == FR_AT_OPEN && whole_one && may_end(s) ? fr_scan_whole(s, 0, 0) : FR_CALL_NOT;
+    if (s->place == FR_AT_OPEN && whole_one && may_end(s)) return fr_scan_whole(s, 0, 0);
+    s->cut = s->kind & (FR_BODY_TAGS | FR_BODY_BRACES) || s->form->apostrophes;
+    return FR_CALL_NOT;
 }

@@ -9,6 +9,8 @@
 
 typedef enum fr_call_verdict { FR_CALL_MAYBE, FR_CALL_NOT, FR_CALL_WHOLE } fr_call_verdict;
 
+typedef enum fr_value_says { FR_SAYS_NOTHING, FR_SAYS_TEXT, FR_SAYS_JSON } fr_value_says;
+
 struct fr_call_taker; // take.h
 
 typedef struct fr_call_scan {
@@ -27,10 +29,13 @@ typedef struct fr_call_scan {
     bool named, has_values;      // it has the name of a tool; it has arguments
     bool list, closed;           // the objects are in a list; no more of them may follow
     bool after_args;             // Mistral's [ARGS] was read
+    bool cut;                    // no call, as the text ends within values that are not escaped:
+                                 // what looks like a call there is a part of them
     bool no_memory;              // memory ran out for a value: the verdict may be wrong
     int n_objects;               // whole objects so far
     size_t from;                 // where the current value, name or mark begins
     size_t value, value_to;      // of the current argument between tags
+    fr_value_says says;          // ... what it is
     fr_json_walk json;
     fr_literal_walk literal;
 } fr_call_scan;

@@ -5,6 +5,14 @@
 static const char CALL[] = "<tool_call>", END_CALL[] = "</tool_call>", PYTHON[] = "<|python_tag|>",
                   MISTRAL[] = "[TOOL_CALLS]";
 
+#define DSML(tag)     "<｜DSML｜" tag
+#define DSML_END(tag) "</｜DSML｜" tag
+#define DSML_TAGS                                                                                  \
+    {                                                                                              \
+        .name_end = "\">", .key = DSML("parameter name=\""), .key_end = "\" string=\"true\">",     \
+        .json_end = "\" string=\"false\">", .value = "", .value_end = DSML_END("parameter>")       \
+    }
+
 // Forms with the same mark are tried in this order.
 static const fr_call_form FORMS[] = {
     // Hermes, Qwen, Granite 4; some double the braces.
@@ -52,6 +60,12 @@ static const fr_call_form FORMS[] = {
      .where = "<parameter=",
      .tags = {">", "<parameter=", ">", "", "</parameter>", true},
      .body = FR_BODY_TAGS},
+    // Functionary 3.1.
+    {.begin = "<function=",
+     .end = {"</function>"},
+     .where = "<function=",
+     .separator = ">",
+     .body = FR_BODY_HEADED},
     // MiniMax-M2.
     {.begin = "<invoke name=\"",
      .end = {"</invoke>"},
@@ -66,6 +80,16 @@ static const fr_call_form FORMS[] = {
      .next = CALL,
      .where = "<arg_key>",
      .tags = {"", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", false},
+     .body = FR_BODY_TAGS},
+    // Hunyuan 3.
+    {.begin = "<tool_call:opensource>",
+     .end = {"</tool_call:opensource>"},
+     .next = "<tool_call:opensource>",
+     .around = {"<tool_calls:opensource>", "</tool_calls:opensource>"},
+     .where = ":opensource",
+     .instead = ":opensource",
+     .tags = {"<tool_sep:opensource>", "<arg_key:opensource>", "</arg_key:opensource>",
+              "<arg_value:opensource>", "</arg_value:opensource>", false},
      .body = FR_BODY_TAGS},
     // Gemma 4.
     {.begin = "<|tool_call>call:",
@@ -84,6 +108,20 @@ static const fr_call_form FORMS[] = {
      .instead = "<｜tool▁call▁begin｜>",
      .separator = "<｜tool▁sep｜>",
      .body = FR_BODY_HEADED},
+    // DeepSeek V3.2 and V4.
+    {.begin = DSML("invoke name=\""),
+     .end = {DSML_END("invoke>")},
+     .around = {DSML("function_calls>"), DSML_END("function_calls>")},
+     .where = "｜DSML｜",
+     .instead = "｜DSML｜",
+     .tags = DSML_TAGS,
+     .body = FR_BODY_TAGS},
+    {.begin = DSML("invoke name=\""),
+     .end = {DSML_END("invoke>")},
+     .around = {DSML("tool_calls>"), DSML_END("tool_calls>")},
+     .where = "｜DSML｜",
+     .tags = DSML_TAGS,
+     .body = FR_BODY_TAGS},
     // Kimi.
     {.begin = "<|tool_call_begin|>",
      .end = {"<|tool_call_end|>"},
@@ -105,6 +143,12 @@ static const fr_call_form FORMS[] = {
      .end = {"</tool_calls>"},
      .where = "<tool_calls>",
      .instead = "<tool_calls>",
+     .body = FR_BODY_OBJECTS | FR_BODY_LIST},
+    // GigaChat 3.1.
+    {.begin = "<|function_call|>",
+     .next = "<|function_call|>",
+     .where = "<|function_call|>",
+     .instead = "<|function_call|>",
      .body = FR_BODY_OBJECTS | FR_BODY_LIST},
     // Granite 3.
     {.begin = "<|tool_call|>",
@@ -146,11 +190,10 @@ const char *fr_thinking_mark(size_t i) {
 // A mark of a row by its number; NULL: the row has no such mark.
 enum { MARKS = 15 };
 static const char *mark_of(const fr_call_form *f, size_t i) {
-    const char *const all[MARKS] = {f->begin,         f->end[0],       f->end[1],  f->end[2],
-                                    f->end[3],        f->around[0],    f->around[1], f->inside[0],
-                                    f->inside[1],     f->separator,    f->tags.name_end,
-                                    f->tags.key,      f->tags.key_end, f->tags.value,
-                                    f->tags.value_end};
+    const char *const all[MARKS] = {f->begin,        f->end[0],     f->end[1],        f->end[2],
+                                    f->end[3],       f->around[0],  f->around[1],     f->inside[0],
+                                    f->inside[1],    f->separator,  f->tags.name_end, f->tags.key,
+                                    f->tags.key_end, f->tags.value, f->tags.value_end};
     return all[i];
 }
 

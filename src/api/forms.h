@@ -7,20 +7,20 @@
 
 // What may be in the body, which is between the marks.
 enum {
-    FR_BODY_OBJECTS = 1,   // {"name":..., "arguments":{...}}, one or several
-    FR_BODY_LIST = 2,      // a list of these, or of Python's calls
-    FR_BODY_NAMED = 4,     // NAME{...} or NAME[CALL_ID]ID[ARGS]{...}
-    FR_BODY_HEADED = 8,    // a head that has the name, and {...}
-    FR_BODY_PYTHON = 16,   // NAME(KEY=VALUE, ...)
-    FR_BODY_BRACES = 32,   // NAME{KEY:VALUE, ...}
-    FR_BODY_TAGS = 64,     // NAME, then each argument's key and value between tags
+    FR_BODY_OBJECTS = 1,     // {"name":..., "arguments":{...}}, one or several
+    FR_BODY_LIST = 2,        // a list of these, or of Python's calls
+    FR_BODY_NAMED = 4,       // NAME{...} or NAME[CALL_ID]ID[ARGS]{...}
+    FR_BODY_HEADED = 8,      // a head that has the name, and {...}
+    FR_BODY_PYTHON = 16,     // NAME(KEY=VALUE, ...)
+    FR_BODY_BRACES = 32,     // NAME{KEY:VALUE, ...}
+    FR_BODY_TAGS = 64,       // NAME, then each argument's key and value between tags
     FR_BODY_ARGUMENTS = 128, // {...}, after a head that is read elsewhere
 };
 
 typedef enum fr_form_place { // where a form is looked for
-    FR_ANYWHERE,  // its mark may be anywhere in the content
-    FR_AT_BEGIN,  // ... only at its beginning
-    FR_NO_MARK,   // it is chosen in another way (answer.c, harmony.c)
+    FR_ANYWHERE,             // its mark may be anywhere in the content
+    FR_AT_BEGIN,             // ... only at its beginning
+    FR_NO_MARK,              // it is chosen in another way (answer.c, harmony.c)
 } fr_form_place;
 
 // FR_BODY_TAGS: NAME name_end (key KEY key_end value VALUE value_end)*. An empty name_end: a name
@@ -28,6 +28,9 @@ typedef enum fr_form_place { // where a form is looked for
 typedef struct fr_call_tags {
     const char *name_end, *key, *key_end, *value, *value_end;
     bool lines; // a value is on lines of its own: a line break before and after it is no part of it
+    const char
+        *json_end; // in place of key_end in front of a value that is JSON; then the others are
+                   // strings. NULL: the tool's parameters tell
 } fr_call_tags;
 
 typedef struct fr_call_form {
@@ -44,10 +47,11 @@ typedef struct fr_call_form {
     fr_call_tags tags;
     int body; // FR_BODY_*
     fr_form_place place;
-    bool unsure;     // it has no mark, so that it cannot be told from other JSON
-    bool any_member; // FR_BODY_OBJECTS without a mark: they may begin with any member of a call, and
-                     // need no arguments
-    bool at_once;    // the last byte of the body ends the call
+    bool unsure; // it has no mark, so that it cannot be told from other JSON
+    bool
+        any_member; // FR_BODY_OBJECTS without a mark: they may begin with any member of a call, and
+                    // need no arguments
+    bool at_once;   // the last byte of the body ends the call
     bool apostrophes; // FR_BODY_PYTHON: strings are not escaped
 } fr_call_form;
 

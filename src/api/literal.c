@@ -173,8 +173,8 @@ static fr_walked begin_word(fr_literal_walk *w, char c) {
 }
 
 static fr_walked end_word(fr_literal_walk *w, char c) {
-    static const char *const words[][2] = {{"true", "true"},   {"false", "false"}, {"null", "null"},
-                                           {"True", "true"},   {"False", "false"}, {"None", "null"},
+    static const char *const words[][2] = {{"true", "true"}, {"false", "false"}, {"null", "null"},
+                                           {"True", "true"}, {"False", "false"}, {"None", "null"},
                                            {"none", "null"}};
     const char *json = NULL;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -4,7 +4,7 @@
 #define FR_API_LITERAL_H
 #include "api/json_walk.h"
 
-enum { // what a value may have besides JSON's
+enum {                          // what a value may have besides JSON's
     FR_LITERAL_PYTHON = 1,      // '...', True, False, None, and KEY=VALUE in round brackets
     FR_LITERAL_APOSTROPHES = 2, // a ' ends a string only in front of what may follow one
     FR_LITERAL_QUOTES = 4,      // strings between MARK_QUOTE, without escapes; keys without quotes

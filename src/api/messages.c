@@ -58,35 +58,43 @@ fr_status fr_api_add_content(fr_buffer *text, const json_t *message, const char 
 }
 
 // What the message thought, as models write it, without the mark at its end.
-static fr_status thought_of(const json_t *message, fr_buffer *text, fr_error *err) {
+static fr_status thought_of(const json_t *message, const fr_thinking_form *form, fr_buffer *text,
+                            fr_error *err) {
     const json_t *thought = fr_api_member(message, "reasoning_content");
     if (!json_string_length(thought)) return FR_OK;
-    const bool line = *json_string_value(thought) != '\n';
-    const fr_status st = fr_buffer_add(text, "<think>\n", line ? 8 : 7, err);
+    fr_status st = fr_buffer_add(text, form->open, strlen(form->open), err);
+    if (!st && *json_string_value(thought) != '\n')
+        st = fr_buffer_add(text, form->before, strlen(form->before), err);
     return st ? st : add(text, thought, err);
 }
 
-// The beginning of the answer: thinking, which continues if the message has no text yet.
-static fr_status answer_of(const json_t *message, bool no_thinking, fr_buffer *begun,
+static fr_status close_thought(const fr_thinking_form *form, fr_buffer *text, fr_error *err) {
+    fr_status st = FR_OK;
+    if (text->data[text->n - 1] != '\n')
+        st = fr_buffer_add(text, form->before, strlen(form->before), err);
+    if (!st) st = fr_buffer_add(text, form->close, strlen(form->close), err);
+    return st ? st : fr_buffer_add(text, form->after, strlen(form->after), err);
+}
+
+// The beginning of the answer: thinking, which continues if the message has no text yet. form: NULL
+// leaves thinking out.
+static fr_status answer_of(const json_t *message, const fr_thinking_form *form, fr_buffer *begun,
                            fr_error *err) {
-    static const char close[] = "\n</think>\n\n";
     fr_buffer said = {0};
     fr_status st = fr_api_add_content(&said, message, "\n\n", err);
-    if (!st && !no_thinking) st = thought_of(message, begun, err);
-    if (!st && begun->n && said.n) {
-        const bool line = begun->data[begun->n - 1] != '\n';
-        st = fr_buffer_add(begun, close + !line, sizeof close - 1 - !line, err);
-    }
+    if (!st && form) st = thought_of(message, form, begun, err);
+    if (!st && begun->n && said.n) st = close_thought(form, begun, err);
     if (!st && said.n) st = fr_buffer_add(begun, said.data, said.n, err);
     fr_buffer_free(&said);
     return st;
 }
 
 // A copy without the last message, which becomes the beginning of the answer.
-static fr_status take_last(json_t *root, bool no_thinking, fr_buffer *begun, fr_error *err) {
+static fr_status take_last(json_t *root, const fr_thinking_form *form, fr_buffer *begun,
+                           fr_error *err) {
     json_t *messages = fr_json_copy(json_object_get(root, "messages"));
     const size_t last = json_array_size(messages) - 1;
-    fr_status st = answer_of(json_array_get(messages, last), no_thinking, begun, err);
+    fr_status st = answer_of(json_array_get(messages, last), form, begun, err);
     const bool bad = !messages || json_array_remove(messages, last) ||
                      json_object_set(root, "messages", messages) ||
                      json_object_set_new(root, "add_generation_prompt", json_true());
@@ -169,7 +177,7 @@ static fr_status prepare(json_t *root, const fr_chat_template *chat, bool contin
     fr_status st = set_variables(root, no_thinking, err);
     if (st || !chat->program || !json_is_array(fr_api_member(root, "messages"))) return st;
     st = fr_api_fit_names(root, chat, err);
-    if (!st && continued) st = take_last(root, no_thinking, begun, err);
+    if (!st && continued) st = take_last(root, no_thinking ? NULL : chat->thinking, begun, err);
     return st ? st : fr_api_fit(root, chat, err);
 }
 

@@ -15,13 +15,13 @@ static fr_call_verdict at_function(fr_call_scan *s, const char *text, char c) {
     const bool python = s->kind == FR_BODY_PYTHON;
     if (c != (python ? '(' : '{'))
         return fr_is_call_name(&c, 1) && s->at - s->from <= FR_MOST_NAME ? FR_CALL_MAYBE
-                                                                       : FR_CALL_NOT;
+                                                                         : FR_CALL_NOT;
     const size_t n = name_before(s, text);
     if (!n) return FR_CALL_NOT;
-    s->literal = (fr_literal_walk){.style = !python                ? FR_LITERAL_QUOTES
-                                            : s->form->apostrophes ? FR_LITERAL_PYTHON |
-                                                                         FR_LITERAL_APOSTROPHES
-                                                                   : FR_LITERAL_PYTHON};
+    s->literal = (fr_literal_walk){.style = !python ? FR_LITERAL_QUOTES
+                                            : s->form->apostrophes
+                                                ? FR_LITERAL_PYTHON | FR_LITERAL_APOSTROPHES
+                                                : FR_LITERAL_PYTHON};
     if (s->taker) {
         fr_take_name(s->taker, text + s->from, n);
         s->literal.out = &s->taker->json;

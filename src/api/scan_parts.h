@@ -7,7 +7,7 @@
 enum { FR_MOST_NAME = 256 };
 
 typedef enum fr_scan_place {
-    FR_AT_OPEN, // between objects, or before the first
+    FR_AT_OPEN,   // between objects, or before the first
     FR_AT_AROUND, // before the mark, after the one around calls
     FR_AT_BEGIN_MARK,
     FR_AT_OBJECT,

@@ -23,8 +23,7 @@ static fr_call_verdict end_name(fr_call_scan *s, const char *text, char c) {
     if (s->at - 1 == s->from) return FR_CALL_NOT;
     if (s->taker) fr_take_name(s->taker, text + s->from, s->at - 1 - s->from);
     s->from = s->at - 1;
-    if (*tags->name_end)
-        return read_to(s, text, tags->name_end, FR_AT_TAGS_NAME_END, FR_AT_TAGS);
+    if (*tags->name_end) return read_to(s, text, tags->name_end, FR_AT_TAGS_NAME_END, FR_AT_TAGS);
     return fr_is_blank(c) ? fr_scan_go(s, FR_AT_TAGS) : at_tag(s, text);
 }
 
@@ -39,22 +38,25 @@ static fr_call_verdict at_name(fr_call_scan *s, const char *text, char c) {
     return fr_is_call_name(&c, 1) && s->at - s->from <= FR_MOST_NAME ? FR_CALL_MAYBE : FR_CALL_NOT;
 }
 
-static fr_call_verdict at_key(fr_call_scan *s, const char *text, char c) {
+// The end of a key, which may say whether the value is JSON.
+static fr_call_verdict at_key_end(fr_call_scan *s, const char *text) {
     const fr_call_tags *tags = &s->form->tags;
+    const fr_scan_place then = *tags->value ? FR_AT_TAGS_VALUE_MARK : FR_AT_TAGS_VALUE;
+    s->says = tags->json_end ? FR_SAYS_TEXT : FR_SAYS_NOTHING;
+    const fr_call_verdict is = read_to(s, text, tags->key_end, FR_AT_TAGS_KEY_END, then);
+    if (is != FR_CALL_NOT || !tags->json_end) return is;
+    s->says = FR_SAYS_JSON;
+    return read_to(s, text, tags->json_end, FR_AT_TAGS_KEY_END, then);
+}
+
+static fr_call_verdict at_key(fr_call_scan *s, const char *text, char c) {
     const size_t n = s->at - 1 - s->from;
-    if (c != *tags->key_end)
+    if (c != *s->form->tags.key_end)
         return n < FR_MOST_NAME && (unsigned char)c >= ' ' ? FR_CALL_MAYBE : FR_CALL_NOT;
     if (!n) return FR_CALL_NOT;
     if (s->taker) fr_take_key(s->taker, text + s->from, n);
     s->from = s->at - 1;
-    return read_to(s, text, tags->key_end, FR_AT_TAGS_KEY_END,
-                   *tags->value ? FR_AT_TAGS_VALUE_MARK : FR_AT_TAGS_VALUE);
-}
-
-static fr_call_verdict at_key_end(fr_call_scan *s, const char *text) {
-    const fr_call_tags *tags = &s->form->tags;
-    return read_to(s, text, tags->key_end, FR_AT_TAGS_KEY_END,
-                   *tags->value ? FR_AT_TAGS_VALUE_MARK : FR_AT_TAGS_VALUE);
+    return at_key_end(s, text);
 }
 
 static fr_call_verdict at_value_mark(fr_call_scan *s, const char *text, char c) {
@@ -92,7 +94,7 @@ static void take_value(const fr_call_scan *s, const char *text) {
     if (!s->taker) return;
     if (s->form->tags.lines && from < to && text[from] == '\n') from++;
     if (s->form->tags.lines && from < to && text[to - 1] == '\n') to--;
-    fr_take_value(s->taker, text + from, to - from);
+    fr_take_value(s->taker, text + from, to - from, s->says);
 }
 
 // The tag at s->from: a key's, or one that ends the call.

@@ -19,7 +19,7 @@ typedef struct fr_call_taker {
 // whose arguments are those, or the JSON text.
 void fr_take_name(fr_call_taker *t, const char *name, size_t n);
 void fr_take_key(fr_call_taker *t, const char *key, size_t n);
-void fr_take_value(fr_call_taker *t, const char *text, size_t n);
+void fr_take_value(fr_call_taker *t, const char *text, size_t n, fr_value_says says);
 void fr_take_end(fr_call_taker *t);
 
 // Reads the text of a whole call, s, again and keeps its calls: all of them or none.

@@ -13,8 +13,8 @@ static unsigned type_named(const json_t *type) {
     static const struct {
         const char *name;
         unsigned type;
-    } types[] = {{"string", STRING},   {"number", NUMBER}, {"integer", NUMBER}, {"boolean", BOOLEAN},
-                 {"object", OBJECT},   {"array", ARRAY},   {"null", NOTHING}};
+    } types[] = {{"string", STRING}, {"number", NUMBER}, {"integer", NUMBER}, {"boolean", BOOLEAN},
+                 {"object", OBJECT}, {"array", ARRAY},   {"null", NOTHING}};
     const char *name = json_string_value(type);
     for (size_t i = 0; name && i < sizeof types / sizeof *types; i++)
         if (!strcmp(name, types[i].name)) return types[i].type;
@@ -81,8 +81,8 @@ json_t *fr_typed_value(const json_t *offered, const char *name, size_t name_byte
     if (types != STRING) value = fr_call_json(text, n, no_memory);
     if (!value && types & ~(unsigned)STRING)
         value = fr_literal_json(FR_LITERAL_PYTHON, text, n, no_memory);
-    const bool fits = value && !fr_json_is_text(value) &&
-                      (!types || !(types & STRING) || types & type_of(value));
+    const bool fits =
+        value && !fr_json_is_text(value) && (!types || !(types & STRING) || types & type_of(value));
     if (fits) return value;
     json_decref(value);
     value = *no_memory ? NULL : fr_json_text(text, n);

@@ -10,6 +10,7 @@ fr_status fr_chat_open(fr_chat_template *out, const char *text, size_t bytes, fr
                        "the model has no chat template: use --raw, --chat-template with the name "
                        "of one, or --chat-template-file");
     fr_status st = fr_jinja_open(&out->program, text, bytes, err);
+    out->thinking = fr_thinking_form_of(text, bytes);
     if (!st) st = fr_chat_probe(out, err);
     if (st) fr_chat_close(out);
     return st;

@@ -11,6 +11,7 @@
 // carry their length and may contain NUL.
 #ifndef FR_TEXT_CHAT_CHAT_H
 #define FR_TEXT_CHAT_CHAT_H
+#include "text/chat/thinking.h"
 #include "text/jinja/jinja.h"
 #include "text/tokenizer.h"
 
@@ -65,6 +66,7 @@ typedef struct fr_chat_takes {
 typedef struct fr_chat_template { // {0}: none
     fr_jinja *program;
     fr_chat_takes takes;
+    const fr_thinking_form *thinking;         // its models' marks
     const struct fr_chat_template *for_tools; // borrowed: used with tools; NULL: this one
 } fr_chat_template;
 

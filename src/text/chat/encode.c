@@ -11,25 +11,23 @@ static fr_chat_str token_text(const fr_tokenizer *t, int32_t id) {
     return s;
 }
 
-static const char OPEN[] = "<think>", CLOSE[] = "</think>";
-enum { N_OPEN = sizeof OPEN - 1, N_CLOSE = sizeof CLOSE - 1 };
-
 // Whether it ends where thinking begins, as some templates begin an answer.
-static bool is_thinking(const fr_marked *marked) {
+static bool is_thinking(const fr_marked *marked, const char *open) {
     const fr_buffer *text = &marked->text;
-    size_t n = text->n;
+    size_t n = text->n, n_open = strlen(open);
     while (n && strchr(" \r\n", text->data[n - 1]))
         n--;
-    return n >= N_OPEN && !memcmp(text->data + n - N_OPEN, OPEN, N_OPEN);
+    return n >= n_open && !memcmp(text->data + n - n_open, open, n_open);
 }
 
 // Bytes of an answer up to its first thought; 0: it does not begin by thinking.
-static size_t opening(const fr_chat_str *answer) {
+static size_t opening(const fr_chat_str *answer, const char *open) {
+    const size_t n_open = strlen(open);
     size_t at = 0;
     while (at < answer->bytes && answer->data[at] && strchr(" \r\n", answer->data[at]))
         at++;
-    const bool thinks = answer->bytes - at >= N_OPEN && !memcmp(answer->data + at, OPEN, N_OPEN);
-    return thinks ? at + N_OPEN : 0;
+    const bool thinks = answer->bytes - at >= n_open && !memcmp(answer->data + at, open, n_open);
+    return thinks ? at + n_open : 0;
 }
 
 // Bytes of the begun answer that the prompt already has, because it has begun thinking itself: the
@@ -42,21 +40,22 @@ static size_t doubled(const fr_chat_str *begun, size_t opened, const fr_buffer *
 
 // Closes thinking that the template has begun, unless the answer continues it. Some templates have
 // no setting that switches thinking off.
-static fr_status begin_answer(const fr_chat_request *request, fr_chat_text *out, fr_error *err) {
+static fr_status begin_answer(const fr_thinking_form *form, const fr_chat_request *request,
+                              fr_chat_text *out, fr_error *err) {
     const fr_chat_str *begun = &request->begun;
-    const size_t opened = opening(begun);
+    const size_t opened = opening(begun, form->open), n_close = strlen(form->close);
     fr_marked *marked = &out->marked;
     size_t from = 0;
     fr_status st = FR_OK;
-    out->thinks = is_thinking(marked);
+    out->thinks = is_thinking(marked, form->open);
     if (out->thinks && opened) {
         from = doubled(begun, opened, &marked->text);
     } else if (out->thinks && (request->no_thinking || begun->bytes)) {
-        st = fr_marked_add(marked, CLOSE, N_CLOSE, FR_MARK_TEMPLATE, err);
+        st = fr_marked_add(marked, form->close, n_close, FR_MARK_TEMPLATE, err);
         out->thinks = false;
     }
     if (st || !begun->bytes) return st;
-    out->thinks = opened && !memmem(begun->data, begun->bytes, CLOSE, N_CLOSE);
+    out->thinks = opened && !memmem(begun->data, begun->bytes, form->close, n_close);
     return fr_marked_add(marked, begun->data + from, begun->bytes - from, FR_MARK_MESSAGE, err);
 }
 
@@ -82,7 +81,8 @@ fr_status fr_chat_encode(const fr_chat_template *chat, const fr_tokenizer *t,
     request->now = localtime_r(&seconds, &now);
     fr_status st = fr_chat_render(chat, request, out, err);
     request->now = NULL;
-    if (!st) st = begin_answer(request, out, err);
+    if (!st)
+        st = begin_answer(fr_chat_choose(chat, request->has_tools)->thinking, request, out, err);
     if (st || !ids) return st;
     const bool adds_bos = bos && special->add_bos && special->bos >= 0 && !out->has_bos;
     st = check_room(request, t, out, err);

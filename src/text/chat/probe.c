@@ -187,11 +187,15 @@ static bool shows(const fr_marked *out, const asked *q, const question *of) {
         return false;
     if (strchr(of->turns, 'n') && has(out, "None")) return false;
     if (!strpbrk(of->turns, "cn")) return true;
-    // In these the arguments are in the second message.
-    if (of->text_arguments)
+    // In these the arguments are in the second message. Some templates write their braces
+    // themselves, so that a text has two pairs.
+    if (of->text_arguments) {
+        snprintf(quoted, sizeof quoted, "{{\"%s\": 1}}", needle_at(1).text);
+        if (has(out, quoted)) return false;
         snprintf(quoted, sizeof quoted, "{\"%s\": 1}", needle_at(1).text);
-    else
+    } else {
         snprintf(quoted, sizeof quoted, "'%s'", needle_at(1).text);
+    }
     return has(out, quoted) == of->text_arguments;
 }
 

@@ -4,10 +4,11 @@
 
 static const fr_thinking_form FORMS[] = {
     {"<think>", "</think>", "\n", "\n\n"},
-    {"<seed:think>", "</seed:think>", "", "\n"},      // Seed
-    {"[THINK]", "[/THINK]", "", ""},                  // Mistral
-    {"<|channel>thought", "<channel|>", "\n", ""},    // Gemma 4
-    {"<|START_THINKING|>", "<|END_THINKING|>", "", ""}, // Command
+    {"<seed:think>", "</seed:think>", "", "\n"},               // Seed
+    {"[THINK]", "[/THINK]", "", ""},                           // Mistral
+    {"<|channel>thought", "<channel|>", "\n", ""},             // Gemma 4
+    {"<think:opensource>", "</think:opensource>", "\n", "\n"}, // Hunyuan 3
+    {"<|START_THINKING|>", "<|END_THINKING|>", "", ""},        // Command
 };
 enum { N_FORMS = sizeof FORMS / sizeof *FORMS };
 

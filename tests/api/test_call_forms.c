@@ -1,0 +1,264 @@
+// Calls in every form, as a template of the form writes them: what an answer has is what the template
+// was given, whole and in pieces, cut short or quoted.
+#include "api/answer.h"
+#include "api/fit.h"
+#include "call_templates.h"
+#include "json/messages.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char TOOLS[] =
+    "[{'type':'function','function':{'name':'edit','description':'d','parameters':{'type':'object',"
+    "'properties':{'path':{'type':'string'},'text':{'type':['string','null']},'n':{'type':"
+    "'integer'},'f':{'type':'number'},'deep':{'type':'boolean'},'list':{'type':'array'},'obj':{"
+    "'type':'object'},'empty':{'type':'string'},'num':{'type':'string'},'none':{'anyOf':[{'type':"
+    "'integer'},{'type':'null'}]}}}}},{'type':'function','function':{'name':'now','description':"
+    "'d','parameters':{'type':'object','properties':{}}}}]";
+
+// Arguments of edit in calls that are followed by a call of now.
+static const char *const arguments[] = {
+    "{'path':'/a b.txt','n':3,'f':-1.5,'deep':true,'empty':'','num':'42','none':null}",
+    "{'text':'one line'}",
+    "{'text':'line \\'1\\'\\nit`s <b> {x} [y], \\\\\\\\ back: 50% \u00e9\\n'}",
+    "{'text':'\\n\\n  a\\n'}",
+    "{'list':[1,'two',{'k':null,'b':true}],'obj':{'a':{'b':['c`d',[]]}}}",
+    // Marks of all forms, within a string.
+    "{'text':'<tool_call> <function=f> <parameter=x> </parameter> [TOOL_CALLS] </function> "
+    "</tool_call> <arg_key> </arg_value> ]<|tool_call_end|> <|python_tag|>'}",
+    "{'text':'<|tool_call>call:f{} <tool_call|> <｜tool▁call▁end｜> <｜tool▁calls▁end｜> "
+    "</｜DSML｜parameter> <invoke> </invoke> </seed:tool_call> <think>'}",
+};
+enum { N_ARGUMENTS = sizeof arguments / sizeof *arguments };
+
+// JSON with ' for " and ` for ', so that it can be read here.
+static json_t *loaded(const char *text) {
+    char *json = strdup(text);
+    for (char *at = json; *at; at++)
+        *at = *at == '\'' ? '"' : *at == '`' ? '\'' : *at;
+    json_t *value = json_loads(json, 0, NULL);
+    if (!value) fail_msg("%s", json);
+    free(json);
+    return value;
+}
+
+// A conversation whose second message has text and two calls, whose arguments are objects or texts.
+static json_t *conversation(const json_t *given, bool as_text) {
+    char *json = json_dumps(given, 0);
+    json_t *root = json_pack(
+        "{s:[{s:s,s:s},{s:s,s:s,s:[{s:s,s:s,s:{s:s,s:o}},{s:s,s:s,s:{s:s,s:o}}]}],s:o}", "messages",
+        "role", "user", "content", "Hi", "role", "assistant", "content", "I look.\n", "tool_calls",
+        "id", "abcdefghi", "type", "function", "function", "name", "edit", "arguments",
+        as_text ? json_string(json) : json_deep_copy(given), "id", "123456789", "type", "function",
+        "function", "name", "now", "arguments", as_text ? json_string("{}") : json_object(),
+        "tools", loaded(TOOLS));
+    assert_non_null(root);
+    free(json);
+    return root;
+}
+
+// What the template writes for the assistant's message, as a server hands it the conversation.
+static char *written(const char *template, const json_t *given, bool as_text) {
+    static const char begin[] = "<S>assistant:";
+    fr_error err;
+    fr_chat_template chat;
+    fr_json_chat in;
+    fr_chat_text out = {0};
+    json_t *root = conversation(given, as_text);
+    if (fr_chat_open(&chat, template, strlen(template), &err)) fail_msg("%s", err.text);
+    assert_int_equal(fr_api_fit_names(root, &chat, &err), FR_OK);
+    assert_int_equal(fr_api_fit(root, &chat, &err), FR_OK);
+    assert_int_equal(fr_json_chat_from(&in, root, &chat.takes, NULL, &err), FR_OK);
+    if (fr_chat_render(&chat, &in.request, &out, &err)) fail_msg("%s", err.text);
+    const char *from = strstr(out.marked.text.data, begin);
+    assert_non_null(from);
+    from += strlen(begin);
+    char *text = strndup(from, (size_t)(strstr(from, "<E>") - from));
+    fr_chat_text_close(&out);
+    fr_json_chat_close(&in);
+    fr_chat_close(&chat);
+    json_decref(root);
+    return text;
+}
+
+static void open_answer(fr_api_answer *a, const char *template, const json_t *tools) {
+    fr_api_answer_open(a, true, false, true, template);
+    a->offered = tools;
+}
+
+// Pieces: the first one, then all of the other size. Only whole calls arrive, and only more text.
+static void take(fr_api_answer *a, const char *text, size_t n, size_t first, size_t then) {
+    fr_error err;
+    for (size_t at = 0, piece = first; at < n; at += piece, piece = then) {
+        const size_t said = a->content.n;
+        const int calls = a->n_calls;
+        if (piece > n - at) piece = n - at;
+        assert_int_equal(fr_api_answer_push(a, text + at, piece, &err), FR_OK);
+        assert_true(a->content.n >= said && a->n_calls >= calls);
+    }
+    assert_int_equal(fr_api_answer_finish(a, &err), FR_OK);
+    assert_int_equal(a->held.n, 0);
+}
+
+static void expect_call(const fr_api_call *call, const char *name, const json_t *given,
+                        const char *text) {
+    json_t *found = json_loads(call->arguments, 0, NULL);
+    if (strcmp(call->name, name) != 0 || !json_equal(found, (json_t *)(uintptr_t)given))
+        fail_msg("%s: found %s %s", text, call->name, call->arguments);
+    json_decref(found);
+}
+
+static void expect_both(const fr_api_answer *a, const json_t *given, const char *text) {
+    json_t *none = json_object();
+    if (a->n_calls != 2) fail_msg("%s: %d calls", text, a->n_calls);
+    expect_call(&a->call[0], "edit", given, text);
+    expect_call(&a->call[1], "now", none, text);
+    if (a->content.n < 7 || memcmp(a->content.data, "I look.", 7) != 0 || a->content.n > 10)
+        fail_msg("%s: content %.*s", text, (int)a->content.n, a->content.data);
+    json_decref(none);
+}
+
+// For each form and arguments: what the template writes of them, given as text and as an object.
+typedef void (*check)(const char *template, const char *text, const json_t *given,
+                      const json_t *tools);
+static void check_all(check what) {
+    json_t *tools = loaded(TOOLS);
+    for (int i = 0; i < N_CALL_TEMPLATES; i++) {
+        for (int k = 0; k < N_ARGUMENTS; k++) {
+            json_t *given = loaded(arguments[k]);
+            char *text = written(call_templates[i].template, given, false);
+            what(call_templates[i].template, text, given, tools);
+            free(text);
+            json_decref(given);
+        }
+    }
+    json_decref(tools);
+}
+
+static void check_cuts(const char *template, const char *text, const json_t *given,
+                       const json_t *tools) {
+    const size_t n = strlen(text);
+    for (size_t first = 0; first < n; first++) {
+        fr_api_answer a;
+        open_answer(&a, template, tools);
+        take(&a, text, n, first ? first : 1, first ? n : 1); // one piece after it, or single bytes
+        expect_both(&a, given, text);
+        fr_api_answer_close(&a);
+    }
+}
+
+static void any_cut_gives_the_calls_that_the_template_was_given(void **state) {
+    (void)state;
+    check_all(check_cuts);
+}
+
+static void arguments_as_text_and_as_an_object_are_written_alike(void **state) {
+    (void)state;
+    for (int i = 0; i < N_CALL_TEMPLATES; i++) {
+        for (int k = 0; k < N_ARGUMENTS; k++) {
+            json_t *given = loaded(arguments[k]);
+            char *object = written(call_templates[i].template, given, false);
+            char *text = written(call_templates[i].template, given, true);
+            assert_string_equal(text, object);
+            free(text);
+            free(object);
+            json_decref(given);
+        }
+    }
+}
+
+static void every_form_has_a_template_here(void **state) {
+    (void)state;
+    json_t *tools = loaded(TOOLS), *given = loaded(arguments[0]);
+    bool seen[FR_CALL_FORMS] = {false};
+    size_t n_forms = 0;
+    const fr_call_form *form;
+    for (int i = 0; i < N_CALL_TEMPLATES; i++) {
+        char *text = written(call_templates[i].template, given, false);
+        fr_api_answer a;
+        open_answer(&a, call_templates[i].template, tools);
+        fr_error err;
+        for (const char *at = text; *at && !a.n_calls; at++)
+            assert_int_equal(fr_api_answer_push(&a, at, 1, &err), FR_OK);
+        assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);
+        seen[a.row] = true;
+        fr_api_answer_close(&a);
+        free(text);
+    }
+    for (; (form = fr_call_form_at(n_forms)); n_forms++)
+        if (!seen[n_forms] && form->place == FR_ANYWHERE) fail_msg("%s: no template", form->begin);
+    json_decref(given);
+    json_decref(tools);
+}
+
+// A text that ends early has only calls that are whole. All else of it is content, but the rest of a
+// mark at the end of a call.
+static void check_ends(const char *template, const char *text, const json_t *given,
+                       const json_t *tools) {
+    const size_t all = strlen(text);
+    for (size_t n = 0; n < all; n++) {
+        fr_api_answer a;
+        open_answer(&a, template, tools);
+        take(&a, text, n, 1000, 1000);
+        const fr_buffer *c = &a.content;
+        if (!a.n_calls && (c->n != n || memcmp(c->data ? c->data : "", text, n) != 0))
+            fail_msg("%.*s: content %.*s", (int)n, text, (int)c->n, c->data);
+        if (a.n_calls) {
+            expect_call(&a.call[0], "edit", given, text);
+            const size_t before = a.call[0].content, after = c->n - before;
+            if (memcmp(c->data, text, before) != 0 ||
+                memcmp(c->data + before, text + n - after, after) != 0)
+                fail_msg("%.*s: content %.*s", (int)n, text, (int)c->n, c->data);
+            if (after && !strchr("<[", c->data[before]))
+                fail_msg("%.*s: content %.*s", (int)n, text, (int)c->n, c->data);
+        }
+        fr_api_answer_close(&a);
+    }
+}
+
+static void a_call_that_is_cut_short_is_text(void **state) {
+    (void)state;
+    check_all(check_ends);
+}
+
+// Without a form's sign in the template its marks are text; the forms that are always looked for, and
+// those whose bodies have that form too, are left out.
+static void forms_are_those_of_the_template(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "<tool_call>\n<function=now>\n</function>\n</tool_call>",
+        "<function=now>{}</function>",
+        "<tool_call>now</tool_call>",
+        "<seed:tool_call><function=now></function></seed:tool_call>",
+        "<minimax:tool_call><invoke name=\"now\"></invoke></minimax:tool_call>",
+        "<|tool_call>call:now{}<tool_call|>",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>",
+        "<|tool_call_begin|>now<|tool_call_argument_begin|>{}<|tool_call_end|>",
+        "<TOOLCALL>[{\"name\": \"now\", \"arguments\": {}}]</TOOLCALL>",
+    };
+    json_t *tools = loaded(TOOLS);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fr_api_answer a;
+        open_answer(&a, "... <tool_call> ... parameters ...", tools);
+        take(&a, texts[i], strlen(texts[i]), 1000, 1000);
+        assert_int_equal(a.n_calls, 0);
+        assert_int_equal(a.content.n, strlen(texts[i]));
+        fr_api_answer_close(&a);
+    }
+    json_decref(tools);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_cut_gives_the_calls_that_the_template_was_given),
+        cmocka_unit_test(arguments_as_text_and_as_an_object_are_written_alike),
+        cmocka_unit_test(every_form_has_a_template_here),
+        cmocka_unit_test(a_call_that_is_cut_short_is_text),
+        cmocka_unit_test(forms_are_those_of_the_template)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

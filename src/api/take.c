@@ -17,15 +17,28 @@ void fr_take_key(fr_call_taker *t, const char *key, size_t n) {
 
 static json_t *value_of(fr_call_taker *t, const char *text, size_t n, fr_value_says says) {
     fr_api_answer *a = t->answer;
-    if (says == FR_SAYS_TEXT) return fr_json_text(text, n);
     if (says == FR_SAYS_JSON) return fr_call_json(text, n, &a->no_memory);
+    if (says == FR_SAYS_TEXT) {
+        json_t *value = fr_json_text(text, n);
+        a->no_memory |= !value;
+        return value;
+    }
     return fr_typed_value(a->offered, t->name, t->name_bytes, t->key, t->key_bytes, text, n,
                           &a->no_memory);
 }
 
 void fr_take_value(fr_call_taker *t, const char *text, size_t n, fr_value_says says) {
-    json_t *value = value_of(t, text, n, says);
-    if (!value || json_object_setn_new(t->arguments, t->key, t->key_bytes, value)) t->failed = true;
+    json_t *key = fr_json_text(t->key, t->key_bytes), *value = value_of(t, text, n, says);
+    if (!value) t->failed = true; // it is no JSON
+    if (value && key) {
+        if (json_object_setn_new(t->arguments, json_string_value(key), json_string_length(key),
+                                 value))
+            t->answer->no_memory = true;
+    } else {
+        json_decref(value);
+    }
+    t->answer->no_memory |= !key;
+    json_decref(key);
 }
 
 void fr_take_end(fr_call_taker *t) {

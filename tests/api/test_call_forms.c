@@ -50,13 +50,13 @@ static json_t *loaded(const char *text) {
 // A conversation whose second message has text and two calls, whose arguments are objects or texts.
 static json_t *conversation(const json_t *given, bool as_text) {
     char *json = json_dumps(given, 0);
-    json_t *root = json_pack(
-        "{s:[{s:s,s:s},{s:s,s:s,s:[{s:s,s:s,s:{s:s,s:o}},{s:s,s:s,s:{s:s,s:o}}]}],s:o}", "messages",
-        "role", "user", "content", "Hi", "role", "assistant", "content", "I look.\n", "tool_calls",
-        "id", "abcdefghi", "type", "function", "function", "name", "edit", "arguments",
-        as_text ? json_string(json) : json_deep_copy(given), "id", "123456789", "type", "function",
-        "function", "name", "now", "arguments", as_text ? json_string("{}") : json_object(),
-        "tools", loaded(TOOLS));
+    json_t *root =
+        json_pack("{s:[{s:s,s:s},{s:s,s:s,s:[{s:s,s:s,s:{s:s,s:o}},{s:s,s:s,s:{s:s,s:o}}]}],s:o}",
+                  "messages", "role", "user", "content", "Hi", "role", "assistant", "content",
+                  "I look.\n", "tool_calls", "id", "abcdefghi", "type", "function", "function",
+                  "name", "edit", "arguments", as_text ? json_string(json) : json_deep_copy(given),
+                  "id", "123456789", "type", "function", "function", "name", "now", "arguments",
+                  as_text ? json_string("{}") : json_object(), "tools", loaded(TOOLS));
     assert_non_null(root);
     free(json);
     return root;

@@ -9,7 +9,11 @@
 
 #include <cmocka.h>
 
-enum { PYTHON = FR_LITERAL_PYTHON, LFM2 = PYTHON | FR_LITERAL_APOSTROPHES, GEMMA = FR_LITERAL_QUOTES };
+enum {
+    PYTHON = FR_LITERAL_PYTHON,
+    LFM2 = PYTHON | FR_LITERAL_APOSTROPHES,
+    GEMMA = FR_LITERAL_QUOTES
+};
 
 static void values_become_json(void **state) {
     (void)state;
@@ -28,7 +32,8 @@ static void values_become_json(void **state) {
         {PYTHON, "\"it's \\\"x\\\"\"", "\"it's \\\"x\\\"\""},
         {PYTHON, "'\\n\\t\\\\ \\x41 \\u00e9 \\q'", "\"\\n\\t\\\\ A \u00e9 \\\\q\""},
         {PYTHON, "'line\nbreak'", "\"line\\nbreak\""},
-        {PYTHON, "[1, 'two', {'k': None, \"b\": [True]}, ]", "[1,\"two\",{\"k\":null,\"b\":[true]}]"},
+        {PYTHON, "[1, 'two', {'k': None, \"b\": [True]}, ]",
+         "[1,\"two\",{\"k\":null,\"b\":[true]}]"},
         {PYTHON, "{}", "{}"},
         {PYTHON, "[]", "[]"},
         {PYTHON, "''", "\"\""},
@@ -85,11 +90,16 @@ static void wrong_bytes_are_found_at_once(void **state) {
         unsigned style;
         const char *text;
         size_t at;
-    } cases[] = {{PYTHON, "(and so on", 5},        {PYTHON, "(1", 1},
-                 {PYTHON, "(a=and so", 6},         {PYTHON, "(a=1 so", 5},
-                 {PYTHON, "(a={b", 4},             {PYTHON, "(a=1}", 4},
-                 {GEMMA, "{and so, on", 7},        {GEMMA, "{a:and so", 6},
-                 {GEMMA, "{a:<b", 4},              {GEMMA, "{a:1)", 4},
+    } cases[] = {{PYTHON, "(and so on", 5},
+                 {PYTHON, "(1", 1},
+                 {PYTHON, "(a=and so", 6},
+                 {PYTHON, "(a=1 so", 5},
+                 {PYTHON, "(a={b", 4},
+                 {PYTHON, "(a=1}", 4},
+                 {GEMMA, "{and so, on", 7},
+                 {GEMMA, "{a:and so", 6},
+                 {GEMMA, "{a:<b", 4},
+                 {GEMMA, "{a:1)", 4},
                  {GEMMA, "{a:<|\"|>b<|\"|> so", 15}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fr_literal_walk w = {.style = cases[i].style};

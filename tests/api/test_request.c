@@ -792,6 +792,39 @@ static void a_prompt_may_begin_thinking(void **state) {
     model.chat = usual;
 }
 
+// The marks are those of the template.
+static void thinking_has_the_templates_marks(void **state) {
+    (void)state;
+    const fr_thinking_form *form;
+    const fr_chat_template *usual = model.chat;
+    for (size_t i = 0; (form = fr_thinking_form_at(i)); i++) {
+        fr_chat_template own = {0};
+        char text[128], wanted[128];
+        snprintf(text, sizeof text, "{{ messages[0].content }}%s", form->open);
+        assert_int_equal(fr_chat_open(&own, text, strlen(text), &err), FR_OK);
+        model.chat = &own;
+        take(chat_with(""));
+        snprintf(wanted, sizeof wanted, "the end%s", form->open);
+        expect_ids(0, wanted);
+        assert_true(r.thinks);
+        fr_api_close(&r);
+        take(chat_with("\"enable_thinking\":false"));
+        snprintf(wanted, sizeof wanted, "the end%s%s", form->open, form->close);
+        expect_ids(0, wanted);
+        assert_false(r.thinks);
+        fr_api_close(&r);
+        take("{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\","
+             "\"reasoning_content\":\"a\",\"content\":\"b\"}]}");
+        snprintf(wanted, sizeof wanted, "q%s%sa%s%s%sb", form->open, form->before, form->before,
+                 form->close, form->after);
+        expect_ids(0, wanted);
+        assert_false(r.thinks);
+        fr_api_close(&r);
+        fr_chat_close(&own);
+    }
+    model.chat = usual;
+}
+
 // An answer that was cut while it thought goes on so, also where the template begins thinking itself.
 static void thinking_that_is_not_finished_is_continued(void **state) {
     (void)state;
@@ -1008,6 +1041,7 @@ int main(void) {
         cmocka_unit_test(a_last_message_of_the_assistant_is_continued),
         cmocka_unit_test(requests_with_tools_have_a_template_of_their_own),
         cmocka_unit_test(a_prompt_may_begin_thinking),
+        cmocka_unit_test(thinking_has_the_templates_marks),
         cmocka_unit_test(thinking_that_is_not_finished_is_continued),
         cmocka_unit_test(templates_find_roles_and_effort),
         cmocka_unit_test(predictions_are_read),

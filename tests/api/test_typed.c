@@ -95,10 +95,11 @@ static void unknown_names_have_no_type(void **state) {
     static const struct {
         const char *name, *key;
         bool text;
-    } cases[] = {{"f", "key", true}, {"f", "keys", false}, {"g", "key", false}, {"h", "key", false}};
+    } cases[] = {
+        {"f", "key", true}, {"f", "keys", false}, {"g", "key", false}, {"h", "key", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        json_t *value = fr_typed_value(tools, cases[i].name, 1, cases[i].key,
-                                       strlen(cases[i].key), "42", 2, &no_memory);
+        json_t *value = fr_typed_value(tools, cases[i].name, 1, cases[i].key, strlen(cases[i].key),
+                                       "42", 2, &no_memory);
         assert_int_equal(json_is_string(value), cases[i].text);
         json_decref(value);
     }

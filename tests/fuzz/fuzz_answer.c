@@ -7,10 +7,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const char TOOLS[] =
+    "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{\"a\":{"
+    "\"type\":\"integer\"},\"b\":{\"type\":\"string\"},\"c\":{\"type\":[\"array\",\"null\"]}}}}}]";
+
 static void open_answer(fr_api_answer *a, unsigned form) {
-    static const char *const templates[] = {NULL, "<tool_call>", "parameters", "<|channel|>"};
-    fr_api_answer_open(a, form & 1, form & 2, form & 4, templates[form / 8 % 4]);
+    static const char *const templates[][4] = {
+        {NULL, "<tool_call>", "parameters", "<|channel|>"},
+        {"<tool_call> <parameter=", "<tool_call> <arg_key>", "<|channel>thought <|tool_call>",
+         "<seed:think> <seed:tool_call> <parameter="},
+        {"<｜tool▁call▁begin｜>", "<|tool_call_begin|>", "｜DSML｜", "<minimax:tool_call>"},
+        {"[THINK]", "<function=", ":opensource", "<TOOLCALL> <tool_calls> <|tool_call|>"}};
+    static json_t *tools;
+    fr_error err;
+    if (!tools) tools = fr_json_load(TOOLS, sizeof TOOLS - 1, &err);
+    fr_api_answer_open(a, form & 1, form & 2, form & 4, templates[form / 64 % 4][form / 8 % 4]);
     a->one_call = form & 32;
+    a->offered = a->json_calls ? NULL : tools;
 }
 
 static void push(fr_api_answer *a, const uint8_t *data, size_t n) {
@@ -24,7 +37,7 @@ static void push(fr_api_answer *a, const uint8_t *data, size_t n) {
 static void finish(fr_api_answer *a, size_t size) {
     fr_error err;
     if (fr_api_answer_finish(a, &err) || a->held.n) abort();
-    if (a->thinking.n + a->content.n > 3 * size + 2 || a->scanned > 3 * size) abort();
+    if (a->thinking.n + a->content.n > 3 * size + 2 || a->scanned > 5 * size) abort();
     for (int i = 0; i < a->n_calls; i++) {
         json_t *object = fr_json_load(a->call[i].arguments, strlen(a->call[i].arguments), &err);
         if (!json_is_object(object)) abort();

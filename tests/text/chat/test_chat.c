@@ -112,6 +112,12 @@ static void templates_say_what_they_take(void **state) {
          "c.function.arguments is string else c.function.arguments | tojson }}{% endfor %}{% "
          "endfor %}",
          true, false, true, true, false, false},
+        // Braces around a text would be doubled.
+        {"{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}{{ '{' }}{% if "
+         "c.function.arguments is string %}{{ c.function.arguments }}{% else %}{% for k, v in "
+         "c.function.arguments | items %}{{ k }}:{{ v }}{% endfor %}{% endif %}{{ '}' }}{% endfor "
+         "%}{% endfor %}",
+         true, false, false, true, false, false},
         {"{% for m in messages %}{% if m.tool_calls %}{{ raise_exception('x') if m.content is not "
          "none }}{{ m.tool_calls[0].function.arguments | tojson }}{% else %}{{ m.content }}"
          "{% endif %}{% endfor %}",

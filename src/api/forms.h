@@ -30,7 +30,7 @@ typedef struct fr_call_tags {
     bool lines; // a value is on lines of its own: a line break before and after it is no part of it
     const char
         *json_end; // in place of key_end in front of a value that is JSON; then the others are
-                   // strings. NULL: the tool's parameters tell
+                   // strings. NULL: the tool has the type
 } fr_call_tags;
 
 typedef struct fr_call_form {

@@ -86,8 +86,7 @@ static void thinking_that_the_prompt_began_ends_as_the_template_says(void **stat
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(thinking_of_every_form_is_apart),
-        cmocka_unit_test(a_begun_mark_is_text),
+        cmocka_unit_test(thinking_of_every_form_is_apart), cmocka_unit_test(a_begun_mark_is_text),
         cmocka_unit_test(thinking_that_the_prompt_began_ends_as_the_template_says)};
     return cmocka_run_group_tests_name("api/thinking", tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ typedef struct found { // a mark of calls
 static found mark_at(const fr_api_answer *a, const char *text, size_t n, size_t row, bool begins) {
     found f = {FR_BEGINS_NOT, NULL, row, 0, false};
     for (; (f.form = fr_call_form_at(f.row)); f.row++) {
-        if (!(a->forms >> f.row & 1) || (f.form->place == FR_AT_BEGIN && !begins)) continue;
+        if (!(a->forms >> f.row & 1) || (f.form->place == FR_FORM_FIRST && !begins)) continue;
         const char *const marks[] = {f.form->begin, f.form->around[0]};
         for (int i = 0; i < 2 && marks[i]; i++) {
             const fr_begins is = fr_begins_with(text, n, marks[i]);

@@ -164,7 +164,7 @@ static fr_call_verdict at_open(fr_call_scan *s, const char *text, char c) {
 static bool may_come_first(const fr_call_scan *s, const char *key, size_t n) {
     static const char *const members[] = {"name", "arguments", "type", "id", "parameters"};
     const size_t some = s->form->any_member ? 5 : 2;
-    if (!s->form->unsure || s->form->place != FR_NO_MARK) return true;
+    if (!s->form->unsure || s->form->place != FR_FORM_UNMARKED) return true;
     for (size_t i = 0; i < some; i++)
         if (n == strlen(members[i]) && !memcmp(key, members[i], n)) return true;
     return false;

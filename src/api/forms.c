@@ -35,7 +35,7 @@ static const fr_call_form FORMS[] = {
     {.begin = "```json",
      .end = {"```"},
      .body = FR_BODY_OBJECTS | FR_BODY_LIST,
-     .place = FR_AT_BEGIN,
+     .place = FR_FORM_FIRST,
      .unsure = true},
     // LFM2, whose templates need not have the marks.
     {.begin = "<|tool_call_start|>",
@@ -163,16 +163,16 @@ _Static_assert(sizeof FORMS / sizeof *FORMS <= 32, "fr_api_answer has a bit for 
 const fr_call_form fr_form_alone = {.begin = "",
                                     .next = PYTHON,
                                     .body = FR_BODY_OBJECTS,
-                                    .place = FR_NO_MARK,
+                                    .place = FR_FORM_UNMARKED,
                                     .unsure = true,
                                     .any_member = true};
 const fr_call_form fr_form_bare = {
-    .begin = "", .body = FR_BODY_OBJECTS | FR_BODY_LIST, .place = FR_NO_MARK, .unsure = true};
+    .begin = "", .body = FR_BODY_OBJECTS | FR_BODY_LIST, .place = FR_FORM_UNMARKED, .unsure = true};
 const fr_call_form fr_form_harmony = {.begin = "",
                                       .end = {MARK_END, "<|call|>", "<|return|>"},
                                       .next = MARK_START,
                                       .body = FR_BODY_ARGUMENTS,
-                                      .place = FR_NO_MARK};
+                                      .place = FR_FORM_UNMARKED};
 
 const fr_call_form *fr_call_form_at(size_t i) {
     return i < N_FORMS ? &FORMS[i] : NULL;
@@ -200,7 +200,7 @@ static const char *mark_of(const fr_call_form *f, size_t i) {
 const char *fr_call_mark(size_t i) {
     for (size_t at = 0; at < N_FORMS * MARKS; at++) {
         const char *mark = mark_of(&FORMS[at / MARKS], at % MARKS);
-        const bool is = mark && *mark && FORMS[at / MARKS].place == FR_ANYWHERE;
+        const bool is = mark && *mark && FORMS[at / MARKS].place == FR_FORM_ANYWHERE;
         if (is && !i--) return mark;
     }
     return NULL;

@@ -18,26 +18,28 @@ enum {
 };
 
 typedef enum fr_form_place { // where a form is looked for
-    FR_ANYWHERE,             // its mark may be anywhere in the content
-    FR_AT_BEGIN,             // ... only at its beginning
-    FR_NO_MARK,              // it is chosen in another way (answer.c, harmony.c)
+    FR_FORM_ANYWHERE,        // its mark may be anywhere in the content
+    FR_FORM_FIRST,           // ... only at its beginning
+    FR_FORM_UNMARKED,        // it is chosen in another way (answer.c, harmony.c)
 } fr_form_place;
 
-// FR_BODY_TAGS: NAME name_end (key KEY key_end value VALUE value_end)*. An empty name_end: a name
-// ends with a blank or a tag. The bytes of value_end occur once each at its beginning.
+// FR_BODY_TAGS: NAME name_end (key KEY key_end value VALUE value_end)*
 typedef struct fr_call_tags {
-    const char *name_end, *key, *key_end, *value, *value_end;
-    bool lines; // a value is on lines of its own: a line break before and after it is no part of it
-    const char
-        *json_end; // in place of key_end in front of a value that is JSON; then the others are
-                   // strings. NULL: the tool has the type
+    const char *name_end; // "": a name ends with a blank or a tag
+    const char *key, *key_end;
+    const char *value, *value_end; // value_end has its first byte only once
+    // Values are on lines of their own: a line break before and after one is no part of it.
+    bool lines;
+    // Comes in place of key_end before a value that is JSON; all others are strings. NULL: types come
+    // from the parameters of the tool.
+    const char *json_end;
 } fr_call_tags;
 
 typedef struct fr_call_form {
-    const char *begin;     // the mark before the body; "": none
+    const char *begin;     // the mark before the body, which begins with < or [; "": none
     const char *end[4];    // marks that end it
     const char *next;      // a mark that ends it and begins the next call
-    const char *around[2]; // marks that may be around one call or several
+    const char *around[2]; // marks that may be around one call or several; they begin as above
     const char *where;     // looked for only if the chat template contains this; NULL: always
     const char *instead;   // a template that contains it makes no calls of JSON alone
     const char *inside[2]; // marks within the body
@@ -47,11 +49,9 @@ typedef struct fr_call_form {
     fr_call_tags tags;
     int body; // FR_BODY_*
     fr_form_place place;
-    bool unsure; // it has no mark, so that it cannot be told from other JSON
-    bool
-        any_member; // FR_BODY_OBJECTS without a mark: they may begin with any member of a call, and
-                    // need no arguments
-    bool at_once;   // the last byte of the body ends the call
+    bool unsure;      // it has no mark, so that it cannot be told from other JSON
+    bool any_member;  // ... and its objects begin with any member, and need no arguments
+    bool at_once;     // the last byte of the body ends the call
     bool apostrophes; // FR_BODY_PYTHON: strings are not escaped
 } fr_call_form;
 

@@ -190,8 +190,13 @@ static void every_form_has_a_template_here(void **state) {
         fr_api_answer_close(&a);
         free(text);
     }
-    for (; (form = fr_call_form_at(n_forms)); n_forms++)
-        if (!seen[n_forms] && form->place == FR_ANYWHERE) fail_msg("%s: no template", form->begin);
+    for (; (form = fr_call_form_at(n_forms)); n_forms++) {
+        if (form->place != FR_FORM_ANYWHERE) continue;
+        assert_true(strchr("<[", *form->begin) && (!form->around[0] || *form->around[0] == '<'));
+        assert_true(!form->tags.value_end ||
+                    !strchr(form->tags.value_end + 1, *form->tags.value_end));
+        if (!seen[n_forms]) fail_msg("%s: no template", form->begin);
+    }
     json_decref(given);
     json_decref(tools);
 }

@@ -24,16 +24,26 @@ static void marks_are_shown_where_they_may_come(void **state) {
     static const struct {
         const char *token;
         bool thinking, calls;
-    } cases[] = {{"<think>", true, true},          {"[/THINK]", true, true},
-                 {"<seed:think>", true, true},     {"<|channel>", true, true},
-                 {"<channel|>", true, true},       {"<|message|>", true, true},
-                 {"<tool_call>", false, true},     {"[TOOL_CALLS]", false, true},
-                 {"[ARGS]", false, true},          {"<|tool_call>", false, true},
-                 {"<tool_call|>", false, true},    {"<|\"|>", false, true},
-                 {"<|tool_call_end|>", false, true}, {"</seed:tool_call>", false, true},
-                 {"<arg_value>", false, true},     {"<｜tool▁calls▁begin｜>", false, true},
-                 {"<｜tool▁sep｜>", false, true},  {"｜DSML｜", false, true},
-                 {"<|image|>", false, false},      {"<|tool_response>", false, false}};
+    } cases[] = {{"<think>", true, true},
+                 {"[/THINK]", true, true},
+                 {"<seed:think>", true, true},
+                 {"<|channel>", true, true},
+                 {"<channel|>", true, true},
+                 {"<|message|>", true, true},
+                 {"<tool_call>", false, true},
+                 {"[TOOL_CALLS]", false, true},
+                 {"[ARGS]", false, true},
+                 {"<|tool_call>", false, true},
+                 {"<tool_call|>", false, true},
+                 {"<|\"|>", false, true},
+                 {"<|tool_call_end|>", false, true},
+                 {"</seed:tool_call>", false, true},
+                 {"<arg_value>", false, true},
+                 {"<｜tool▁calls▁begin｜>", false, true},
+                 {"<｜tool▁sep｜>", false, true},
+                 {"｜DSML｜", false, true},
+                 {"<|image|>", false, false},
+                 {"<|tool_response>", false, false}};
     enum { N = sizeof cases / sizeof *cases };
     for (int tools = 0; tools < 2; tools++) {
         int32_t ids[N];
@@ -52,8 +62,7 @@ static void marks_are_shown_where_they_may_come(void **state) {
                   : "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}";
         if (made_open(&v, &t, &err)) fail_msg("%s", err.text);
         assert_int_equal(open_named_chat(&chat, "chatml", &err), FR_OK);
-        const fr_api_model model = {
-            .tokenizer = t, .chat = &chat, .n_vocab = fr_tokenizer_size(t)};
+        const fr_api_model model = {.tokenizer = t, .chat = &chat, .n_vocab = fr_tokenizer_size(t)};
         assert_int_equal(fr_api_parse(&r, FR_API_CHAT, body, strlen(body), &defaults, &err), FR_OK);
         assert_int_equal(fr_api_encode(&r, &model, &err), FR_OK);
         for (int i = 0; i < N; i++)

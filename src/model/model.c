@@ -385,6 +385,11 @@ int fr_model_stretch_at(const fr_model *m) {
     return m->rope_long.freq ? m->config.rope_ctx_orig : INT_MAX;
 }
 
+void fr_model_head_row(const fr_model *m, int32_t id, float *x) {
+    fr_matrix_row(&m->head, id, x);
+    if (m->config.logit_scale != 1) m->kern->scale(x, m->config.logit_scale, m->config.d);
+}
+
 void fr_model_norm(const fr_model *m, float *y, const float *x, fr_norm norm) {
     const fr_config *c = &m->config;
     if (c->plan[0].norm == FR_NORM_LAYER) {

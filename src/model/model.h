@@ -71,6 +71,9 @@ int fr_model_stretch_at(const fr_model *m);
 static inline bool fr_model_stretches(const fr_model *m, int pos) {
     return pos >= fr_model_stretch_at(m);
 }
+// Row `id` of the head as drafters take it: d values, with the scale that logits have
+// (fr_config.logit_scale). The cap is left out: it changes no order.
+void fr_model_head_row(const fr_model *m, int32_t id, float *x);
 // y = the norm of x; both have d values, y may be x.
 void fr_model_norm(const fr_model *m, float *y, const float *x, fr_norm norm);
 // The input of layer 0 for a token: its embedding, scaled as the model wants it. 0 <= id < n_vocab.

@@ -16,7 +16,7 @@ size_t fr_draft_head_row_bytes(const fr_model *target) {
 
 void fr_draft_head_row(const fr_model *target, int32_t id, float *values, uint8_t *to) {
     const int d = target->config.d;
-    fr_matrix_row(&target->head, id, values);
+    fr_model_head_row(target, id, values);
     for (int k = 0; k < d; k++)
         if (!isfinite(values[k])) values[k] = 0; // a broken model: nothing true can be drafted
     if (fr_draft_head_type(target) == FR_TYPE_Q8_0)

@@ -155,8 +155,7 @@ static fr_config config_of(const fr_pack *p, const fr_model *target) {
                        .eps = (float)FR_PACK_EPS,
                        .plan = {fr_plan_of_llama(b->head_dim)},
                        .embed_scale = 1,
-                       .logit_scale = target->config.logit_scale,
-                       .logit_cap = target->config.logit_cap,
+                       .logit_scale = 1, // the draft head's rows have the target's
                        .n_rot = b->head_dim,
                        .neox = true,
                        .rope_base = b->rope_base,

@@ -106,7 +106,7 @@ static fr_status fill(fr_draft_vocab *v, const fr_model *target, fr_error *err) 
             return fr_fail(err, FR_EDATA, "draft vocabulary: token %d stands there twice",
                            v->ids[i]);
         v->index[v->ids[i]] = i;
-        fr_matrix_row(&target->head, v->ids[i], v->head + (size_t)i * (size_t)target->config.d);
+        fr_model_head_row(target, v->ids[i], v->head + (size_t)i * (size_t)target->config.d);
     }
     return FR_OK;
 }

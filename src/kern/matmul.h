@@ -1,5 +1,5 @@
-// matmul.h — the product kernels, fr_matmul_<type>_<set>, and which of them each set takes, from the
-// rows of types.def.
+// matmul.h — the product kernels, fr_matmul_<type>_<set>, and which of them each set takes, from
+// the rows of types.def.
 #ifndef FR_KERN_MATMUL_H
 #define FR_KERN_MATMUL_H
 #include "kern/kern.h"
@@ -13,7 +13,8 @@ FR_TYPES(ROW, ROW, ROW, ROW)
 
 // The initialiser of fr_kern.matmul: FR_MATMULS(avx2).
 // clang-format off
-#define FR_MATMULS(set) {FR_TYPES(FR_MATMUL_##set, FR_MATMUL_##set, FR_MATMUL_##set, FR_MATMUL_##set)}
+#define FR_MATMULS(set)                                                                            \
+    {FR_TYPES(FR_MATMUL_##set, FR_MATMUL_##set, FR_MATMUL_##set, FR_MATMUL_##set)}
 #define FR_MATMUL_scalar(id, NAME, name, ...) FR_MATMUL_ENTRY(NAME, name, scalar)
 #define FR_MATMUL_avx2(id, NAME, name, block, bytes, act, sub, min, table, head, panel,            \
                        avx2, avxvnni, avx512, amx) FR_MATMUL_ENTRY(NAME, name, avx2)

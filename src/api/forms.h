@@ -52,7 +52,7 @@ typedef struct fr_call_form {
     bool unsure;      // it has no mark, so that it cannot be told from other JSON
     bool any_member;  // ... and its objects begin with any member, and need no arguments
     bool at_once;     // the last byte of the body ends the call
-    bool apostrophes; // FR_BODY_PYTHON: strings are not escaped
+    bool apostrophes; // FR_BODY_PYTHON: a ' in a string need not be escaped
 } fr_call_form;
 
 // Rows that are chosen without a mark.

@@ -99,7 +99,7 @@ static bool is_quote(const fr_literal_walk *w, char c) {
 }
 
 static bool has_escapes(const fr_literal_walk *w) {
-    return w->quote == '"' || (w->quote == '\'' && !(w->style & FR_LITERAL_APOSTROPHES));
+    return w->quote != '<';
 }
 
 static fr_walked in_text(fr_literal_walk *w, char c) {

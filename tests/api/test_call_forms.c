@@ -25,7 +25,7 @@ static const char TOOLS[] =
 static const char *const arguments[] = {
     "{'path':'/a b.txt','n':3,'f':-1.5,'deep':true,'empty':'','num':'42','none':null}",
     "{'text':'one line'}",
-    "{'text':'line \\'1\\'\\nit`s <b> {x} [y], \\\\\\\\ back: 50% \u00e9\\n'}",
+    "{'text':'line \\'1\\'\\nit`s <b> {x} [y], \\\\ back: 50% \u00e9\\n'}",
     "{'text':'\\n\\n  a\\n'}",
     "{'list':[1,'two',{'k':null,'b':true}],'obj':{'a':{'b':['c`d',[]]}}}",
     // Marks of all forms, within a string.

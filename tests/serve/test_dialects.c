@@ -185,6 +185,8 @@ static void calls_have_the_arguments_that_the_model_wrote(void **state) {
     json_decref(arguments);
 }
 
+static const char *chat_template; // of the model that says it
+
 // A choice whose job has said `text`, in pieces of so many bytes; its parts go to `events` as they
 // come where there are any.
 static void say(fr_ask *asked, fr_choice *c, const fr_dialect *dialect, const char *words,
@@ -192,7 +194,7 @@ static void say(fr_ask *asked, fr_choice *c, const fr_dialect *dialect, const ch
     fr_error err;
     *c = (fr_choice){.copy = {.state = FR_JOB_WRITES, .end = FR_JOB_LENGTH, .stopped_by = -1}};
     *asked = (fr_ask){.server = &server, .choice = c, .n = 1, .request = {.n = 1}, .tag = "tag"};
-    fr_api_answer_open(&c->answer, true, false, true, NULL);
+    fr_api_answer_open(&c->answer, true, false, true, chat_template);
     for (size_t at = 0, n; at < strlen(words); at += n) {
         n = strnlen(words + at, piece);
         assert_int_equal(fr_api_answer_push(&c->answer, words + at, n, &err), FR_OK);
@@ -210,14 +212,12 @@ static void forget(fr_choice *c) {
 
 // Text, a call and text again, cut off at the end: as the model wrote them, whole and however the
 // stream is cut.
-static void blocks_stand_as_the_model_wrote_them(void **state) {
-    (void)state;
-    static const char words[] = "<think>hm</think>Now <tool_call>{\"name\":\"f\",\"arguments\":{}}"
-                                "</tool_call> done so";
+static void expect_blocks(const char *words) {
     static const char *const types[] = {"reasoning", "message", "function_call", "message"};
+    const size_t n = strlen(words);
     fr_ask asked;
     fr_choice c;
-    say(&asked, &c, &fr_dialect_responses, words, sizeof words, NULL);
+    say(&asked, &c, &fr_dialect_responses, words, n, NULL);
     json_t *doc = fr_dialect_responses.whole(&asked);
     json_t *right = json_incref(json_object_get(doc, "output"));
     json_decref(doc);
@@ -228,8 +228,11 @@ static void blocks_stand_as_the_model_wrote_them(void **state) {
         const char *status = json_string_value(json_object_get(item, "status"));
         assert_string_equal(json_string_value(json_object_get(item, "type")), types[i]);
         if (i) assert_string_equal(status, i == 3 ? "incomplete" : "completed");
+        if (i == 2)
+            assert_string_equal(json_string_value(json_object_get(item, "arguments")),
+                                "{\"a\":\"b\"}");
     }
-    for (size_t piece = 1; piece <= sizeof words; piece++) {
+    for (size_t piece = 1; piece <= n; piece++) {
         json_t *events = json_array();
         say(&asked, &c, &fr_dialect_responses, words, piece, events);
         const json_t *last = json_array_get(events, json_array_size(events) - 1);
@@ -239,14 +242,33 @@ static void blocks_stand_as_the_model_wrote_them(void **state) {
         forget(&c);
     }
     json_decref(right);
-    say(&asked, &c, &fr_dialect_anthropic, words, sizeof words, NULL);
+    say(&asked, &c, &fr_dialect_anthropic, words, n, NULL);
     doc = fr_dialect_anthropic.whole(&asked);
     const json_t *content = json_object_get(doc, "content");
     assert_int_equal(json_array_size(content), 4);
+    const json_t *input = json_object_get(json_array_get(content, 2), "input");
+    assert_string_equal(json_string_value(json_object_get(input, "a")), "b");
     assert_string_equal(json_string_value(json_object_get(json_array_get(content, 3), "text")),
                         "done so");
     json_decref(doc);
     forget(&c);
+}
+
+static void blocks_stand_as_the_model_wrote_them(void **state) {
+    (void)state;
+    static const char *const models[][2] = {
+        {NULL, "<think>hm</think>Now <tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"b\"}}"
+               "</tool_call> done so"},
+        {"<tool_call> <parameter=", "<think>hm</think>Now <tool_call>\n<function=f>\n<parameter=a>"
+                                    "\nb\n</parameter>\n</function>\n</tool_call> done so"},
+        {"<|tool_call>", "<|channel>thought\nhm<channel|>Now <|tool_call>call:f{a:<|\"|>b<|\"|>}"
+                         "<tool_call|>done so"},
+        {NULL, "[THINK]hm[/THINK]Now [TOOL_CALLS]f[ARGS]{\"a\": \"b\"}done so"}};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        chat_template = models[i][0];
+        expect_blocks(models[i][1]);
+    }
+    chat_template = NULL;
 }
 
 // A custom tool's call has the text that is its input, a namespace's has the namespace.

@@ -69,8 +69,7 @@ static void tiny_vocabularies_read_text_back(void **unused) {
         fr_buffer back = {0};
         assert_int_equal(fr_tiny_memory(&o, &data, &bytes, &err), FR_OK);
         assert_int_equal(fr_gguf_open_memory(&g, data, bytes, "tiny", &err), FR_OK);
-        if (fr_tokenizer_open(&t, g, &err))
-            fail_msg("%s: %s", o.arch ? o.arch : o.pre, err.text);
+        if (fr_tokenizer_open(&t, g, &err)) fail_msg("%s: %s", o.arch ? o.arch : o.pre, err.text);
         assert_int_equal(fr_tokenizer_encode(t, text, strlen(text), 0, &ids, &err), FR_OK);
         assert_true(ids.n > 10 && ids.n < strlen(text)); // some merges were taken
         assert_int_equal(fr_tokenizer_decode(t, ids.data, ids.n, &back, &err), FR_OK);

@@ -41,7 +41,6 @@ def main():
     print("// Written by record_logits.py.\n// clang-format off")
     for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.f32"))):
         record(path)
-    print("// clang-format on")
 
 
 if __name__ == "__main__":

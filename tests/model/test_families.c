@@ -16,9 +16,9 @@ enum { POSITIONS = 24, PICKED = 8 };
 
 typedef struct recorded {
     const char *family;
-    float largest;                 // |logit| of all
-    int32_t best[POSITIONS];       // token
-    float margin[POSITIONS];       // of the best token over the next one
+    float largest;                   // |logit| of all
+    int32_t best[POSITIONS];         // token
+    float margin[POSITIONS];         // of the best token over the next one
     float picked[POSITIONS][PICKED]; // logits of tokens 0, 37, 74, ...
 } recorded;
 
@@ -50,8 +50,8 @@ static void logits_of(const fr_model *m, float *out) {
     assert_int_equal(fr_forward_open(&f, m, &limits, &err), FR_OK);
     for (int i = 0; i < POSITIONS; i++)
         rows[i] = fr_row_token(i * 101 % 256, i - 1, FR_WANT_LOGITS);
-    fr_forward_run(f, &(fr_pass){.rows = rows, .n_rows = POSITIONS, .kv = (fr_kv *[]){&kv},
-                                 .n_seq = 1});
+    fr_forward_run(
+        f, &(fr_pass){.rows = rows, .n_rows = POSITIONS, .kv = (fr_kv *[]){&kv}, .n_seq = 1});
     for (int i = 0; i < POSITIONS; i++)
         memcpy(out + (size_t)i * (size_t)m->config.n_vocab, fr_forward_logits(f, i),
                sizeof *out * (size_t)m->config.n_vocab);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "decode/group.h"
 #include "group_trial.h"
+#include "model/plan.h"
 #include "support/tiny_model.h"
 #include "support/tiny_pack.h"
 #include <unistd.h>
@@ -43,7 +44,7 @@ static void open_world(world *w, const fr_tiny_options *options, int threads) {
     small.seed = options->seed + 1;
     assert_int_equal(fr_tiny_write(options, w->model, &err), FR_OK);
     assert_int_equal(fr_tiny_write(&small, w->small, &err), FR_OK);
-    const fr_engine_options o = {.size = sizeof o, .threads = threads};
+    const fr_engine_options o = {.size = sizeof o, .threads = threads, .isa = getenv("FR_ISA")};
     if (fr_engine_open(&w->trials.engine, w->model, &o, &err)) fail_msg("%s", err.text);
     for (int i = 0; i < N_PACKS; i++) {
         strcpy(w->pack[i], "pack-XXXXXX");
@@ -81,7 +82,7 @@ static void close_world(world *w) {
     unlink(w->model);
 }
 
-// FR_GROUP_TRIALS of them from FR_GROUP_SEED on, for each model.
+// FR_GROUP_TRIALS of them from FR_GROUP_SEED on, for each model, by the kernels of FR_ISA.
 static void members_give_the_bytes_that_they_give_alone(void **state) {
     (void)state;
     static const fr_tiny_options models[] = {
@@ -106,6 +107,35 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
         assert_true(c.requests > trials && c.adopted && c.drafted);
         close_world(&w);
     }
+}
+
+// The same of every family of models: FR_GROUP_TRIALS of each.
+static void members_of_every_family_give_the_bytes_that_they_give_alone(void **state) {
+    (void)state;
+    const long trials = trial_number("FR_GROUP_TRIALS", getenv("FR_QUICK") ? 1 : 6);
+    const long first = trial_number("FR_GROUP_SEED", 1);
+    trial_counts c = {0};
+    for (int i = 0; i < fr_n_families; i++) {
+        static world w;
+        const fr_tiny_options options = {.arch = fr_families[i].name,
+                                         .type = FR_TYPE_Q8_0,
+                                         .n_layer = 4,
+                                         .n_ctx = 256,
+                                         .head_dim = 32,
+                                         .untied = true,
+                                         .loud_every = 24};
+        memset(&w, 0, sizeof w);
+        open_world(&w, &options, 1 + i % 3);
+        for (long t = 0; t < trials; t++) {
+            w.trials.kv_type = (i + t) % 2 ? "q8_0" : NULL;
+            trial_run(&w.trials, (uint64_t)(first + t + i), &c);
+        }
+        close_world(&w);
+    }
+    print_message("%ld trials of each family from %ld: %ld requests (%ld broken off, %ld taken "
+                  "over), %ld tokens in %ld passes\n",
+                  trials, first, c.requests, c.cancelled, c.adopted, c.tokens, c.passes);
+    assert_true(c.requests > trials * fr_n_families && c.adopted && c.drafted);
 }
 
 static int known(const fr_session *s) {
@@ -402,6 +432,7 @@ static void a_group_refuses_what_it_has_no_room_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_give_the_bytes_that_they_give_alone),
+        cmocka_unit_test(members_of_every_family_give_the_bytes_that_they_give_alone),
         cmocka_unit_test(a_text_that_is_read_soon_goes_first),
         cmocka_unit_test(a_long_text_is_not_overtaken_for_ever),
         cmocka_unit_test(a_generation_goes_on_after_a_break),

@@ -2,6 +2,7 @@
 // shows in them.
 //
 //     model.families --write DIR       the models as files, to record logits anew (record_logits.py)
+#include "kern/repack.h"
 #include "support/open_model.h"
 #include <math.h>
 #include <setjmp.h>
@@ -226,6 +227,25 @@ static void every_fact_of_a_plan_shows(void **state) {
     }
 }
 
+// Drafters take rows of the head with the scale that logits have.
+static void rows_of_the_head_have_the_scale_of_logits(void **state) {
+    (void)state;
+    static const char *const names[] = {"llama", "granite", "command-r"};
+    for (int i = 0; i < 3; i++) {
+        const fr_tiny_options options = options_of(names[i]);
+        fr_opened o;
+        float whole[64], scaled[64];
+        fr_opened_open(&o, &options, fr_kern_of(FR_ISA_SCALAR), 1);
+        assert_int_equal(o.model.config.d, 64);
+        assert_int_equal(o.model.config.logit_scale != 1, i > 0);
+        fr_matrix_row(&o.model.head, 7, whole);
+        fr_model_head_row(&o.model, 7, scaled);
+        for (int k = 0; k < 64; k++)
+            assert_true(scaled[k] == whole[k] * o.model.config.logit_scale);
+        fr_opened_close(&o);
+    }
+}
+
 static int write_models(const char *folder) {
     for (int i = 0; i < fr_n_families; i++) {
         char path[1024];
@@ -242,6 +262,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_family_gives_the_recorded_logits),
         cmocka_unit_test(every_fact_of_a_plan_shows),
+        cmocka_unit_test(rows_of_the_head_have_the_scale_of_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 // attention do, as do a few others of related families: a file with one of them would run, give other
 // text, and no error.
 #include "model/config_reader.h"
+#include "model/rope.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,8 @@ typedef struct allowed_key {
     double value, other;
 } allowed_key;
 
-// These change nothing in a pass over text: how a model was trained, where pictures stand in a
+// These change nothing in a pass over text: how a model was trained (families that read it do so
+// elsewhere), where pictures stand in a
 // rotation, the epsilon of a kind of norm that these families do not have.
 static const char *const silent[] = {
     "rope.scaling.finetuned",
@@ -103,6 +105,10 @@ static const allowed_key *find(const allowed_key *list, size_t n, const char *su
 // Other programs write these too. Their values must be those by which the model is run here.
 static void check_geometry(fr_config_reader *r, const fr_config *c, const fr_gguf_kv *kv,
                            const char *suffix) {
+    // Both 1 and YaRN's magnitude leave it as it is.
+    const double magnitude = c->rope_scaling == FR_ROPE_YARN ? fr_rope_yarn_magnitude(c) : 1;
+    const double named =
+        kv->item != FR_GGUF_STR && near(number_at(kv, 0), magnitude) ? magnitude : 1;
     const allowed_key list[] = {
         {"attention.causal", 1, 1},
         {"attention.rope_pattern", 1, 1},
@@ -112,7 +118,9 @@ static void check_geometry(fr_config_reader *r, const fr_config *c, const fr_ggu
         {"attention.value_length_swa", 0, c->head_dim},
         {"rope.dimension_count_swa", 0, c->n_rot},
         {"rope.freq_scale", 0, 1},
-        {"rope.scaling.yarn_attn_factor", 1, 0},
+        {"attention.temperature_length", 0, c->rope_ctx_orig},
+        {"rope.scaling.yarn_attn_factor", named, 0},
+        {"rope.scaling.mscale", 1, 0},
         {"rope.scaling.alpha", 0, 1},
     };
     static const allowed_key nothing = {NULL, 0, 0};

@@ -1,6 +1,7 @@
 // config_plans.c — makes the plan of every layer: the scales and caps that hold for all of them, then
 // which layers have a window and which rotate.
 #include "model/config_reader.h"
+#include <math.h>
 #include <string.h>
 
 // ---------------------------------------------------------------- scales and caps
@@ -24,6 +25,9 @@ static void read_logits(fr_config_reader *r, fr_config *c) {
     read_factor(r, FR_READS_LOGIT_SCALE, reads, "logit_scale", &c->logit_scale);
     read_factor(r, FR_READS_LOGIT_DIVISOR, reads, "logit_scale", &divisor);
     if (divisor != 0) c->logit_scale = 1 / divisor;
+    if (!r->status && !isfinite(c->logit_scale))
+        r->status = fr_fail(r->err, FR_EDATA, "%s: expected a divisor of numbers, found %g", r->key,
+                            (double)divisor);
     read_scale(r, FR_READS_FINAL_CAP, reads, "final_logit_softcapping", 0, 1e6f, &named);
     c->logit_cap = c->ignores_final_cap ? 0 : named;
 }
@@ -35,8 +39,10 @@ static void read_scales(fr_config_reader *r, fr_config *c) {
     read_factor(r, FR_READS_RESIDUAL_SCALE, reads, "residual_scale", &p->residual_scale);
     read_factor(r, FR_READS_ATTENTION_SCALE, reads, "attention.scale", &p->attn_scale);
     read_scale(r, FR_READS_ATTENTION_CAP, reads, "attn_logit_softcapping", 0, 1e6f, &p->attn_cap);
-    read_scale(r, FR_READS_TEMPERATURE, reads, "attention.temperature_scale", 0, 1e3f,
-               &p->temperature);
+    if (reads & FR_READS_TEMPERATURE)
+        fr_config_float(r,
+                        (fr_config_name){"attention.temperature_scale", "rope.scaling_beta", false},
+                        0, 1e3f, &p->temperature);
     read_logits(r, c);
 }
 
@@ -80,7 +86,7 @@ static void read_pattern(fr_config_reader *r, const fr_config *c, bool *local) {
     const bool bools = kv->item == FR_GGUF_BOOL;
     const fr_gguf_class items = bools ? FR_GGUF_BOOLS : FR_GGUF_INTS;
     if ((r->status = fr_gguf_get_array(r->g, key, items, &kv, r->err))) return;
-    if (kv->count != (uint64_t)r->n_blocks) {
+    if (kv->count != (uint64_t)r->n_blocks && kv->count != (uint64_t)c->n_layer) {
         r->status = fr_fail(r->err, FR_EDATA, "%s: expected %d values, one a layer, found %llu",
                             key, r->n_blocks, (unsigned long long)kv->count);
         return;

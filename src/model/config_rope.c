@@ -21,22 +21,30 @@ static void read_factor(fr_config_reader *r, fr_config *c) {
                             (double)c->rope_factor);
 }
 
+// 0, or no key: the usual value.
+static void read_beta(fr_config_reader *r, fr_config_name name, float usual, float *value) {
+    float found = 0;
+    fr_config_float(r, name, 0, 1e6f, &found);
+    *value = found > 0 ? found : usual;
+    if (!r->status && *value < 1e-3f)
+        r->status = fr_fail(r->err, FR_EDATA, "%s: expected 0, or 0.001..1000000, found %g", r->key,
+                            (double)found);
+}
+
 static void read_numbers(fr_config_reader *r, fr_config *c) {
     c->n_rot = c->head_dim;
     fr_config_int(r, (fr_config_name){"rope.dimension_count", NULL, false}, 2, 1 << 14, &c->n_rot);
     fr_config_float(r, (fr_config_name){"rope.scaling.attn_factor", NULL, false}, 0, 1e3f,
                     &c->rope_attn_factor);
     if (c->family->reads & FR_READS_YARN_MULTIPLIER)
-        fr_config_float(r, (fr_config_name){"rope.scaling.yarn_log_multiplier", NULL, false}, 0,
-                        1e3f, &c->yarn_multiplier);
-    c->yarn_beta_fast = 32;
-    c->yarn_beta_slow = 1;
-    fr_config_float(
-        r, (fr_config_name){"rope.scaling.yarn_beta_fast", "rope.scaling.beta_fast", false}, 1e-3f,
-        1e6f, &c->yarn_beta_fast);
-    fr_config_float(
-        r, (fr_config_name){"rope.scaling.yarn_beta_slow", "rope.scaling.beta_slow", false}, 1e-3f,
-        1e6f, &c->yarn_beta_slow);
+        fr_config_float(r,
+                        (fr_config_name){"rope.scaling.yarn_log_multiplier",
+                                         "rope.scaling.mscale_all_dim", false},
+                        0, 1e3f, &c->yarn_multiplier);
+    read_beta(r, (fr_config_name){"rope.scaling.yarn_beta_fast", "rope.scaling.beta_fast", false},
+              32, &c->yarn_beta_fast);
+    read_beta(r, (fr_config_name){"rope.scaling.yarn_beta_slow", "rope.scaling.beta_slow", false},
+              1, &c->yarn_beta_slow);
     c->rope_ctx_orig = c->n_ctx_train;
     fr_config_int(r, (fr_config_name){"rope.scaling.original_context_length", NULL, false}, 2,
                   FR_MAX_CTX, &c->rope_ctx_orig);

@@ -16,24 +16,39 @@ static void amend_gemma3(fr_config *c, const fr_gguf *g) {
     c->ignores_final_cap = c->n_layer == 26 && fr_gguf_find(g, "gemma3.rope.local.freq_base");
 }
 
-// Granite's, but for the attention's.
+// The scales that Granite and MiniCPM read.
 enum { SCALES = FR_READS_EMBEDDING_SCALE | FR_READS_RESIDUAL_SCALE | FR_READS_LOGIT_DIVISOR };
 
 // The 27B model alone scales by the width of a head as if the heads split the residual stream.
 static void amend_gemma2(fr_config *c, const fr_gguf *g) {
     (void)g;
-    if (c->n_layer == 46) c->plan[0].attn_scale = (float)(1 / sqrt((double)(c->d / c->n_head)));
+    if (c->n_layer == 46) c->plan[0].attn_scale = (float)(1 / sqrt((double)c->d / c->n_head));
 }
 
-// Old files do not name their scales.
+// Old files do not name their scales. Logits are divided by d / 256, as the models were trained;
+// llama.cpp takes 256 / d for the divisor of such files.
 static void amend_minicpm(fr_config *c, const fr_gguf *g) {
     (void)g;
     c->embed_scale = 12;
     c->plan[0].residual_scale = (float)(1.4 / sqrt((double)c->n_layer));
-    c->logit_scale = (float)c->d / 256;
+    c->logit_scale = 256 / (float)c->d;
 }
 
-// The 32B model alone has windows.
+// Models that read pictures too rotate by sections. All sections of a text count alike, but the
+// converter puts the values of such a file's heads in the other order.
+static void amend_glm4(fr_config *c, const fr_gguf *g) {
+    static const char *const keys[] = {"glm4.rope.dimension_sections", "glm4.rope.mrope_section"};
+    fr_error unsaid;
+    for (int i = 0; i < 2; i++) {
+        const fr_gguf_kv *kv = NULL;
+        if (!fr_gguf_find(g, keys[i]) ||
+            fr_gguf_get_array(g, keys[i], FR_GGUF_INTS, &kv, &unsaid) || kv->count < 2)
+            continue;
+        c->neox |= fr_gguf_item_i64(kv, 0) > 0 && fr_gguf_item_i64(kv, 1) > 0;
+    }
+}
+
+// Files of the 32B model may leave out the size of the window.
 static void amend_exaone4(fr_config *c, const fr_gguf *g) {
     (void)g;
     if (c->n_layer == 64) c->window = 4096;
@@ -76,7 +91,7 @@ const fr_family fr_families[] = {
     {.name = "mistral3", .reads = FR_READS_TEMPERATURE | FR_READS_YARN_MULTIPLIER},
     {.name = "ernie4_5"},
     {.name = "seed_oss", .neox = true, .ffn_norm = "post_attention_norm"},
-    {.name = "glm4", .place = FR_NORM_AROUND},
+    {.name = "glm4", .place = FR_NORM_AROUND, .amend = amend_glm4},
     {.name = "hunyuan-dense", .neox = true, .qk_norm = FR_QK_ROTATED},
     {.name = "olmo2",
      .neox = true,
@@ -84,7 +99,8 @@ const fr_family fr_families[] = {
      .qk_norm = FR_QK_WHOLE,
      .windows = FR_WINDOW_SOME,
      .full_every = 4,
-     .plain_local = true},
+     .plain_local = true,
+     .names_yarn_magnitude = true},
     {.name = "exaone4",
      .neox = true,
      .place = FR_NORM_AFTER,
@@ -119,12 +135,13 @@ const fr_family *fr_family_find(const char *name, size_t bytes) {
     return NULL;
 }
 
-bool fr_plan_is_plain(const fr_layer_plan *p) {
-    return p->norm == FR_NORM_RMS && p->place == FR_NORM_BEFORE && p->feed == FR_FEED_SILU &&
-           (p->qk_norm == FR_QK_PLAIN || p->qk_norm == FR_QK_HEAD) && p->rope != FR_ROPE_OF_NONE &&
-           !p->attn_cap && p->residual_scale == 1 && !p->temperature;
-}
-
 fr_layer_plan fr_plan_of_llama(int head_dim) {
     return (fr_layer_plan){.attn_scale = (float)(1 / sqrt((double)head_dim)), .residual_scale = 1};
+}
+
+bool fr_plan_is_plain(const fr_layer_plan *p, int head_dim) {
+    return p->attn_scale == fr_plan_of_llama(head_dim).attn_scale && p->norm == FR_NORM_RMS &&
+           p->place == FR_NORM_BEFORE && p->feed == FR_FEED_SILU &&
+           (p->qk_norm == FR_QK_PLAIN || p->qk_norm == FR_QK_HEAD) && p->rope != FR_ROPE_OF_NONE &&
+           !p->attn_cap && p->residual_scale == 1 && !p->temperature;
 }

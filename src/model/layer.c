@@ -181,7 +181,7 @@ static void turn_head(fr_forward *f, const fr_layer_plan *p, int row, float *x, 
     const fr_config *c = &f->m->config;
     const fr_kern *kern = f->m->kern;
     const float *cs = p->rope == FR_ROPE_OF_LOCAL ? f->cs_local : f->cs;
-    if (bias) kern->add(x, bias, c->head_dim);
+    if (bias && p->qk_norm != FR_QK_WHOLE) kern->add(x, bias, c->head_dim);
     if (p->qk_norm == FR_QK_HEAD) kern->rmsnorm(x, x, norm, c->head_dim, c->eps);
     if (p->rope != FR_ROPE_OF_NONE) kern->rope(x, cs + (size_t)row * c->n_rot, c->n_rot, c->neox);
     if (p->qk_norm == FR_QK_ROTATED) kern->rmsnorm(x, x, norm, c->head_dim, c->eps);
@@ -266,7 +266,12 @@ static void attend_share(fr_forward *f, int layer, int t, int nt) {
     }
 }
 
-// The norms of queries or keys that span all heads, of heads [from, to).
+static void norm_whole(const fr_forward *f, float *x, const float *bias, const float *norm, int n) {
+    if (bias) f->m->kern->add(x, bias, n);
+    f->m->kern->rmsnorm(x, x, norm, n, f->m->config.eps);
+}
+
+// Biases and norms of queries or keys that span all heads, of heads [from, to).
 static void norm_heads(fr_forward *f, int layer, int from, int to, int t, int nt) {
     const fr_config *c = &f->m->config;
     const fr_layer *l = &f->m->layers[layer];
@@ -275,8 +280,8 @@ static void norm_heads(fr_forward *f, int layer, int from, int to, int t, int nt
     fr_pool_share(f->n_active, t, nt, &i0, &i1);
     for (int i = i0; i < i1; i++) {
         float *q = f->q + (size_t)i * nq, *k = f->k + (size_t)i * nkv;
-        if (from < c->n_head) f->m->kern->rmsnorm(q, q, l->q_norm, nq, c->eps);
-        if (to > c->n_head) f->m->kern->rmsnorm(k, k, l->k_norm, nkv, c->eps);
+        if (from < c->n_head) norm_whole(f, q, l->q_bias, l->q_norm, nq);
+        if (to > c->n_head) norm_whole(f, k, l->k_bias, l->k_norm, nkv);
     }
     fr_layer_barrier(f, t, FR_PHASE_ROPE);
 }

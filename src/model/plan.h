@@ -99,8 +99,9 @@ typedef struct fr_family {
     fr_window_rule windows;
     int full_every;
     fr_rope_rule rope_rule;
-    int window;                       // of files without the key
-    bool plain_local;                 // layers with a window rotate without scaling or factors
+    int window;                // of files without the key
+    bool names_yarn_magnitude; // rope.scaling.attn_factor is YaRN's magnitude, no factor beside it
+    bool plain_local;          // layers with a window rotate without scaling or factors
     float rope_base, rope_base_local; // 0: 10000, and that of the other layers
     float eps;                        // of files without the key; 0: it is required
     float attn_cap, final_cap;        // of files without the keys
@@ -118,7 +119,7 @@ extern const fr_family fr_families[];
 extern const int fr_n_families;
 
 // Whether it is a layer as Llama has it: norms before, a gated SiLU, RoPE, nothing scaled or capped.
-bool fr_plan_is_plain(const fr_layer_plan *p);
+bool fr_plan_is_plain(const fr_layer_plan *p, int head_dim);
 fr_layer_plan fr_plan_of_llama(int head_dim);
 
 #endif

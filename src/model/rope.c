@@ -28,7 +28,7 @@ static double yarn_scale(const fr_config *c, double multiplier) {
     return c->rope_factor > 1 ? 1 + 0.1 * multiplier * fr_log(c->rope_factor) : 1;
 }
 
-static double yarn_magnitude(const fr_config *c) {
+double fr_rope_yarn_magnitude(const fr_config *c) {
     return yarn_scale(c, 1) / (c->yarn_multiplier > 0 ? yarn_scale(c, c->yarn_multiplier) : 1);
 }
 
@@ -39,12 +39,14 @@ static double long_magnitude(const fr_config *c) {
     return s <= 1 ? 1 : sqrt(1 + fr_log(s) / fr_log(c->rope_ctx_orig));
 }
 
-// A factor that the file names holds for all layers. YaRN's magnitude comes on top of it, in layers that
+// A factor that the file names holds for all layers, but for families whose files name YaRN's own
+// magnitude there. YaRN's magnitude comes on top of it, in layers that
 // see everything. LongRoPE's is used where the file names none.
 static void find_magnitudes(fr_rope *r, const fr_config *c) {
-    const double own = c->rope_attn_factor > 0 ? c->rope_attn_factor : 1;
+    const bool named = c->family && c->family->names_yarn_magnitude;
+    const double own = c->rope_attn_factor > 0 && !named ? c->rope_attn_factor : 1;
     r->magnitude = r->magnitude_local = own;
-    if (c->rope_scaling == FR_ROPE_YARN) r->magnitude *= yarn_magnitude(c);
+    if (c->rope_scaling == FR_ROPE_YARN) r->magnitude *= fr_rope_yarn_magnitude(c);
     if (c->rope_scaling == FR_ROPE_LONG && !(c->rope_attn_factor > 0))
         r->magnitude = long_magnitude(c);
 }

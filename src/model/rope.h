@@ -15,6 +15,8 @@ typedef struct fr_rope {
 // Phi-3's tables). FR_ENOMEM.
 fr_status fr_rope_open(fr_rope *r, const fr_config *c, const float *factors, fr_error *err);
 void fr_rope_close(fr_rope *r); // {0} is fine
+// What YaRN multiplies cosines and sines by.
+double fr_rope_yarn_magnitude(const fr_config *c);
 // cs: n_rot/2 pairs (cos, sin) of position pos; `local`: for layers with a window.
 void fr_rope_fill(const fr_rope *r, bool local, int pos, float *cs);
 

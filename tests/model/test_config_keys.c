@@ -1,7 +1,9 @@
 // Keys of a model file by the names and in the types that other programs write: each is obeyed, changes
 // nothing, or is refused by its name.
 #include "model/forward.h"
+#include "model/rope.h"
 #include "support/edit_model.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -61,6 +63,88 @@ static void gemma_3_has_defaults_of_its_own(void **state) {
     assert_true(config.rope_factor == 1);
     RUNS(GEMMA, fr_edit_none("gemma3.attention.sliding_window"));
     assert_int_equal(config.plan[0].window, 0);
+}
+
+static void families_have_defaults_by_size(void **state) {
+    (void)state;
+    RUNS(O(.arch = "gemma2", .n_layer = 46, .d = 32, .head_dim = 16),
+         fr_edit_bool("gemma2.x", true));
+    assert_true(config.plan[3].attn_scale == (float)(1 / sqrt(32 / 4.0)));
+    RUNS(O(.arch = "gemma2", .n_layer = 2, .d = 32, .head_dim = 16),
+         fr_edit_none("gemma2.attn_logit_softcapping"),
+         fr_edit_none("gemma2.final_logit_softcapping"));
+    assert_true(config.plan[1].attn_scale == 0.25f && config.plan[1].attn_cap == 50 &&
+                config.logit_cap == 30);
+    RUNS(O(.arch = "minicpm", .n_layer = 4, .d = 32), fr_edit_none("minicpm.logit_scale"),
+         fr_edit_none("minicpm.residual_scale"), fr_edit_none("minicpm.embedding_scale"));
+    assert_true(config.logit_scale == 8 && config.embed_scale == 12 &&
+                config.plan[2].residual_scale == 0.7f);
+    RUNS(O(.arch = "exaone4", .n_layer = 64, .d = 32, .n_ctx = 8192),
+         fr_edit_none("exaone4.attention.sliding_window"),
+         fr_edit_none("exaone4.attention.sliding_window_pattern"));
+    assert_true(config.plan[0].window == 4096 && config.plan[0].rope == FR_ROPE_OF_LOCAL);
+    assert_true(!config.plan[3].window && config.plan[3].rope == FR_ROPE_OF_NONE);
+    RUNS(O(.arch = "exaone4", .n_layer = 4), fr_edit_none("exaone4.attention.sliding_window"));
+    assert_true(!config.window && config.plan[3].rope == FR_ROPE_OF_FULL);
+}
+
+static void granite_without_finetuned_rope_does_not_rotate(void **state) {
+    (void)state;
+    RUNS(O(.arch = "granite", .n_layer = 2), fr_edit_bool("granite.rope.scaling.finetuned", false));
+    assert_true(config.plan[0].rope == FR_ROPE_OF_NONE && config.plan[1].rope == FR_ROPE_OF_NONE);
+    RUNS(O(.arch = "granite", .n_layer = 2), fr_edit_bool("granite.rope.scaling.finetuned", true));
+    assert_true(config.plan[1].rope == FR_ROPE_OF_FULL);
+    RUNS(O(.arch = "llama", .n_layer = 2), fr_edit_bool("llama.rope.scaling.finetuned", false));
+    assert_true(config.plan[1].rope == FR_ROPE_OF_FULL);
+}
+
+static void glm_4_with_sections_rotates_halves(void **state) {
+    (void)state;
+    static const uint32_t none[4] = {0, 0, 0, 0}, some[4] = {4, 2, 2, 0};
+    RUNS(O(.arch = "glm4"), fr_edit_u32s("glm4.rope.dimension_sections", none, 4));
+    assert_false(config.neox);
+    RUNS(O(.arch = "glm4"), fr_edit_u32s("glm4.rope.dimension_sections", some, 4));
+    assert_true(config.neox);
+    RUNS(O(.arch = "ernie4_5"), fr_edit_u32s("ernie4_5.rope.dimension_sections", some, 4));
+    assert_false(config.neox);
+}
+
+// 1 + 0.1 ln 8, as OLMo 3's files have it.
+static void yarns_own_magnitude_is_no_further_factor(void **state) {
+    (void)state;
+    const float magnitude = 1.2079441f;
+    fr_rope r;
+    RUNS(O(.arch = "olmo2"), fr_edit_f32("olmo2.rope.scaling.attn_factor", magnitude));
+    assert_int_equal(fr_rope_open(&r, &config, NULL, &err), FR_OK);
+    assert_true(fabs(r.magnitude - (double)magnitude) < 1e-6 && r.magnitude_local == 1);
+    fr_rope_close(&r);
+    RUNS(O(.arch = "olmo2"), fr_edit_f32("olmo2.rope.scaling.yarn_attn_factor", magnitude));
+    REFUSED(O(.arch = "olmo2"), "yarn_attn_factor",
+            fr_edit_f32("olmo2.rope.scaling.yarn_attn_factor", 1.3f));
+    REFUSED(LLAMA, "yarn_attn_factor",
+            fr_edit_f32("llama.rope.scaling.yarn_attn_factor", magnitude));
+}
+
+static void ollamas_names_of_mistral_3_are_read(void **state) {
+    (void)state;
+    RUNS(O(.arch = "mistral3"), fr_edit_none("mistral3.rope.scaling.yarn_log_multiplier"),
+         fr_edit_none("mistral3.attention.temperature_scale"),
+         fr_edit_f32("mistral3.rope.scaling.mscale_all_dim", 1),
+         fr_edit_f32("mistral3.rope.scaling.mscale", 1),
+         fr_edit_f32("mistral3.rope.scaling_beta", 0.1f),
+         fr_edit_f32("mistral3.rope.scaling.beta_fast", 0),
+         fr_edit_u32("mistral3.attention.temperature_length", 8));
+    assert_true(config.yarn_multiplier == 1 && config.plan[1].temperature == 0.1f &&
+                config.yarn_beta_fast == 32);
+    REFUSED(O(.arch = "mistral3"), "temperature_length",
+            fr_edit_u32("mistral3.attention.temperature_length", 9));
+}
+
+static void one_expert_is_none(void **state) {
+    (void)state;
+    RUNS(O(.arch = "hunyuan-dense"), fr_edit_u32("hunyuan-dense.expert_count", 1));
+    REFUSED(O(.arch = "hunyuan-dense"), "expert_count",
+            fr_edit_u32("hunyuan-dense.expert_count", 2));
 }
 
 static void keys_that_nothing_reads_are_refused_where_they_matter(void **state) {
@@ -271,6 +355,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ollamas_names_of_the_bases_are_read),
         cmocka_unit_test(gemma_3_has_defaults_of_its_own),
+        cmocka_unit_test(families_have_defaults_by_size),
+        cmocka_unit_test(granite_without_finetuned_rope_does_not_rotate),
+        cmocka_unit_test(glm_4_with_sections_rotates_halves),
+        cmocka_unit_test(yarns_own_magnitude_is_no_further_factor),
+        cmocka_unit_test(ollamas_names_of_mistral_3_are_read),
+        cmocka_unit_test(one_expert_is_none),
         cmocka_unit_test(keys_that_nothing_reads_are_refused_where_they_matter),
         cmocka_unit_test(keys_that_change_nothing_are_left_alone),
         cmocka_unit_test(window_patterns_are_numbers_and_arrays),

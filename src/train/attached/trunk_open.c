@@ -6,7 +6,10 @@
 static fr_status check_target(const fr_model *m, int from, int positions, fr_error *err) {
     for (int i = from; i < m->config.n_layer; i++) {
         const fr_layer_plan *p = &m->config.plan[i];
-        if (!fr_plan_is_plain(p) || (p->window && p->window < positions))
+        const fr_layer *l = &m->layers[i];
+        const bool biased = l->gate_bias || l->up_bias || l->down_bias;
+        if (!fr_plan_is_plain(p, m->config.head_dim) || biased ||
+            (p->window && p->window < positions))
             return fr_fail(
                 err, FR_EUNSUP,
                 "train: attached rows: layer %d of %s is not a layer as Llama has it, or "

@@ -256,7 +256,7 @@ fr_status fr_unrolled_take_layer(fr_unrolled *c, const fr_model *m, int layer, f
     const fr_config *t = &m->config;
     const fr_layer *from = &m->layers[layer];
     const size_t d = (size_t)t->d;
-    if (!fr_plan_is_plain(&t->plan[layer]))
+    if (!fr_plan_is_plain(&t->plan[layer], t->head_dim))
         return fr_fail(err, FR_EUNSUP, "--set init: layer %d of %s is not a layer as Llama has it",
                        layer, t->arch_name);
     if (t->n_rot != t->head_dim)

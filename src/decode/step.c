@@ -172,8 +172,8 @@ typedef struct ranked { // scores of a member's candidates, descending
     int n, taken;
 } ranked;
 
-// Collects the scores of the members whose trees are open; the others keep all their candidates.
-// Returns the number of these kept candidates.
+// Collects the scores of the members whose trees are open; the others take the size that they
+// want. Returns the number of these settled candidates.
 static int gather(const batch *b, ranked *by, fr_extra_rows *extra) {
     int settled = 0;
     for (int i = 0; i < b->n_roots; i++) {

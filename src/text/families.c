@@ -27,22 +27,25 @@
                 "*" LINES
 
 // Words where an upper-case letter after a lower-case one begins another word.
-#define UPPER         "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER         "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define CASED(end)    FRONT UPPER "*" LOWER "+" end "|" FRONT UPPER "+" LOWER "*" end
-#define TEKKEN        CASED("") "|\\p{N}| ?" OTHER "+[\\r\\n/]*" LINES
-#define O200K(number) CASED(CONTRACTION "?") "|" number "| ?" OTHER "+[\\r\\n/]*" LINES
+#define UPPER                       "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER                       "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define CASED_OF(upper, lower, end) FRONT upper "*" lower "+" end "|" FRONT upper "+" lower "*" end
+#define CASED(end)                  CASED_OF(UPPER, LOWER, end)
+#define TEKKEN                      CASED("") "|\\p{N}| ?" OTHER "+[\\r\\n/]*" LINES
+#define O200K(number)               CASED(CONTRACTION "?") "|" number "| ?" OTHER "+[\\r\\n/]*" LINES
 // Kimi K2: the same without Chinese characters, which are words of their own. Script Han, spelled out:
 // to newer versions of PCRE2, \p{Han} also means punctuation used with it.
 #define HAN                                                                                        \
-    "[\\x{2E80}-\\x{2FD5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}\\x{3038}-\\x{303B}"                 \
+    "\\x{2E80}-\\x{2FD5}\\x{3005}\\x{3007}\\x{3021}-\\x{3029}\\x{3038}-\\x{303B}"                  \
     "\\x{3400}-\\x{4DBF}\\x{4E00}-\\x{9FFF}\\x{F900}-\\x{FAD9}\\x{16FE2}\\x{16FE3}"                \
-    "\\x{16FF0}\\x{16FF1}\\x{20000}-\\x{323AF}]"
-#define NOT_HAN "(?!" HAN ")"
+    "\\x{16FF0}\\x{16FF1}\\x{20000}-\\x{323AF}"
+// UPPER and LOWER by what they are not: one class each, because a group repeated for each character
+// takes memory for each.
+#define UPPER_NOT_HAN "[^\\p{Ll}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}" HAN "]"
+#define LOWER_NOT_HAN "[^\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}" HAN "]"
 #define KIMI                                                                                       \
-    HAN "+|" FRONT "(?:" NOT_HAN UPPER ")*(?:" NOT_HAN LOWER ")+" CONTRACTION "?|" FRONT           \
-        "(?:" NOT_HAN UPPER ")+(?:" NOT_HAN LOWER ")*" CONTRACTION "?|\\p{N}{1,3}| ?" OTHER        \
-        "+[\\r\\n]*" LINES
+    "[" HAN "]+|" CASED_OF(UPPER_NOT_HAN, LOWER_NOT_HAN, CONTRACTION "?") "|\\p{N}{1,3}| ?" OTHER  \
+                                                                          "+[\\r\\n]*" LINES
 
 // DeepSeek V3: an ASCII sign and the letters after it are one word.
 #define SIGNED_WORDS                                                                               \
@@ -71,7 +74,9 @@
     "\\x{1E900}-\\x{1E943}"
 #define FULL_WIDTH_SIGNS                                                                           \
     "\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}"
-#define FROM_U800 "[\\x{800}-\\x{9FA5}\\x{AC00}-\\x{D7FF}]+"
+// A run, from its first blank: from each of them the rest would be searched for the end.
+#define BLANKS_AT_END "(?<!" S ")" S "++\\z"
+#define FROM_U800     "[\\x{800}-\\x{9FA5}\\x{AC00}-\\x{D7FF}]+"
 // AFMoE: ideographs, kana, Thai, Lao, Khmer, Myanmar, Hangul.
 #define ASIAN                                                                                      \
     "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{30FF}"                \
@@ -128,7 +133,7 @@ const fr_word_family fr_word_families[] = {
     {.names = "afmoe", .patterns = {"\\p{N}+", ASIAN, SIGNED_WORDS "[\\r\\n]*" LINES}, .threes = 1},
     {.names = "deepseek-llm",
      .patterns = {"[\\r\\n]", S "?[" CASED_LETTERS "]+", S "?[!-/:-~" FULL_WIDTH_SIGNS "]+",
-                  S "+\\z", FROM_U800, "\\p{N}+"}},
+                  BLANKS_AT_END, FROM_U800, "\\p{N}+"}},
     {.names = "deepseek-coder",
      .patterns = {"[\\r\\n]", S "?\\p{L}+", S "?\\p{P}+", FROM_U800, "\\p{N}"}},
     {.names = "seed-coder",

@@ -86,6 +86,7 @@ static void numbers_of_tiny_aya_are_cut_from_their_end(void **state) {
 static void kimi_s_chinese_characters_are_words_of_their_own(void **state) {
     (void)state;
     check("kimi-k2", "漢字¦かなHello¦World's¦ ¦漢¦123¦4¦ //\n¦/");
+    check("kimi-k2", "ABC¦漢¦abcかな¦XMLHttp'S¦々漢¦ΑΒγδ¦ABC'll¦한국어¦A¦漢¦\u0301a");
 }
 
 static void youtu_cuts_at_scripts(void **state) {
@@ -109,6 +110,7 @@ static void deepseek_llm_cuts_line_by_line_and_class_by_class(void **state) {
     (void)state;
     check("deepseek-llm", "a¦\n¦\n¦b¦ c¦12345¦ ¦漢字¦!¦  ");
     check("deepseek-llm", "Ü¦n¦ï¦ ...¦ ¦हिन्दी¦\r¦\n");
+    check("deepseek-llm", "  ¦12¦  ¦漢¦   ¦\n¦  \t¦ a¦   ¦5");
 }
 
 static void deepseek_coder_s_digits_are_single(void **state) {

@@ -254,6 +254,7 @@ static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st)
         fr_answer_drop(a, s->next);
         a->stage = FR_API_BEGINS; // another call may follow
         a->trims = true;
+        a->cut = false;
         return true;
     }
     // Another form may have the same mark.

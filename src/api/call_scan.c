@@ -325,6 +325,6 @@ fr_call_verdict fr_call_scan_read(fr_call_scan *s, const char *text, size_t n, b
         return fr_scan_whole(s, n - s->from, 0);
     const bool whole_one = s->n_objects || s->closed;
     if (s->place == FR_AT_OPEN && whole_one && may_end(s)) return fr_scan_whole(s, 0, 0);
-    s->cut = s->kind & (FR_BODY_TAGS | FR_BODY_BRACES) || s->form->apostrophes;
+    s->cut = s->place != FR_AT_HEAD; // all other marks that it has passed are within values
     return FR_CALL_NOT;
 }

@@ -29,8 +29,8 @@ typedef struct fr_call_scan {
     bool named, has_values;      // it has the name of a tool; it has arguments
     bool list, closed;           // the objects are in a list; no more of them may follow
     bool after_args;             // Mistral's [ARGS] was read
-    bool cut;                    // no call, as the text ends within values that are not escaped:
-                                 // what looks like a call there is a part of them
+    bool cut;                    // no call, as the text ends within it: what looks like a call
+                                 // there is a part of its values
     bool no_memory;              // memory ran out for a value: the verdict may be wrong
     int n_objects;               // whole objects so far
     size_t from;                 // where the current value, name or mark begins

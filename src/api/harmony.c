@@ -131,7 +131,8 @@ static bool call(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     }
     a->head = 0;
     a->body_raw = true;
-    if (!(*st = separate(&a->content, err))) *st = fr_answer_move(a, &a->content, s->head, err);
+    const size_t text_bytes = a->cut ? fr_answer_left(a) : s->head; // marks in a value are text
+    if (!(*st = separate(&a->content, err))) *st = fr_answer_move(a, &a->content, text_bytes, err);
     return !*st;
 }
 

@@ -228,20 +228,24 @@ fr_call_verdict fr_answer_scan(fr_api_answer *a, bool last) {
     if (a->read + s->at > a->furthest) a->furthest = a->read + s->at;
     a->cut |= s->cut;
     if (is == FR_CALL_NOT || s->form->body & FR_BODY_ARGUMENTS) return is;
-    return fr_answer_take_calls(a, text, last) ? is : FR_CALL_NOT;
+    if (fr_answer_take_calls(a, text, last)) return is;
+    if (s->next > a->refused) a->refused = s->next;
+    return FR_CALL_NOT;
 }
 
 static bool is_no_call(fr_api_answer *a, fr_error *err, fr_status *st) {
     const fr_call_scan *s = &a->scan;
-    const size_t mark = s->head - s->space;
+    // A whole call that was not taken is text with all that its values quote.
+    const size_t to = a->refused ? a->refused : s->head, n = to - s->space;
     if (a->trims)
         fr_answer_drop(a, s->space);
     else
         *st = fr_answer_move(a, &a->content, s->space, err);
-    if (!*st) *st = fr_answer_move(a, &a->content, mark, err);
+    if (!*st) *st = fr_answer_move(a, &a->content, n, err);
     a->stage = FR_API_SAYS; // where the next mark counts
     if (a->cut) a->forms = 0;
     a->trims = false;
+    a->refused = 0;
     return !*st;
 }
 
@@ -255,6 +259,7 @@ static bool call_tool(fr_api_answer *a, bool last, fr_error *err, fr_status *st)
         a->stage = FR_API_BEGINS; // another call may follow
         a->trims = true;
         a->cut = false;
+        a->refused = 0;
         return true;
     }
     // Another form may have the same mark.

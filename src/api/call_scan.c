@@ -1,7 +1,7 @@
 // call_scan.c — a state machine: a state (scan_parts.h) for each place in the forms of calls
 // (forms.h). Here are the marks and JSON; names, literals and tags have files of their own.
 //
-// A text that turns out to be no call is read again from the next mark in it. A reading passes a mark
+// A text that turns out to be no call before its end is read again from the next mark in it. A reading passes a mark
 // only inside a string, "..." or '...', or in a value between tags. A new reading, which begins at the
 // mark, is inside neither. Each quote changes the state of all readings, so two of them are never
 // inside the same kind of string, and no byte of JSON is read more than three times. For all other

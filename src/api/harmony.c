@@ -123,16 +123,17 @@ static bool call(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const size_t bytes = recipient(text, a->head, &name);
     const fr_call_verdict is = fr_answer_scan(a, last);
     if (is == FR_CALL_MAYBE) return false;
-    if (is == FR_CALL_WHOLE &&
-        fr_answer_take_named(a, name, bytes, text + s->head, s->end - s->head)) {
+    const bool whole = is == FR_CALL_WHOLE;
+    if (whole) a->stage = FR_API_HEAD;
+    if (whole && fr_answer_take_named(a, name, bytes, text + s->head, s->end - s->head)) {
         fr_answer_drop(a, s->next);
-        a->stage = FR_API_HEAD;
         return true;
     }
     a->head = 0;
     a->body_raw = true;
-    const size_t text_bytes = a->cut ? fr_answer_left(a) : s->head; // marks in a value are text
-    if (!(*st = separate(&a->content, err))) *st = fr_answer_move(a, &a->content, text_bytes, err);
+    // Marks in values are text.
+    const size_t n = whole ? s->next : a->cut ? fr_answer_left(a) : s->head;
+    if (!(*st = separate(&a->content, err))) *st = fr_answer_move(a, &a->content, n, err);
     return !*st;
 }
 

@@ -17,7 +17,8 @@ void fr_take_key(fr_call_taker *t, const char *key, size_t n) {
 
 static json_t *value_of(fr_call_taker *t, const char *text, size_t n, fr_value_says says) {
     fr_api_answer *a = t->answer;
-    if (says == FR_SAYS_JSON) return fr_call_json(text, n, &a->no_memory);
+    json_t *json = says == FR_SAYS_JSON ? fr_call_json(text, n, &a->no_memory) : NULL;
+    if (json || a->no_memory) return json;
     if (says == FR_SAYS_TEXT) {
         json_t *value = fr_json_text(text, n);
         a->no_memory |= !value;
@@ -29,7 +30,6 @@ static json_t *value_of(fr_call_taker *t, const char *text, size_t n, fr_value_s
 
 void fr_take_value(fr_call_taker *t, const char *text, size_t n, fr_value_says says) {
     json_t *key = fr_json_text(t->key, t->key_bytes), *value = value_of(t, text, n, says);
-    if (!value) t->failed = true; // it is no JSON
     if (value && key) {
         if (json_object_setn_new(t->arguments, json_string_value(key), json_string_length(key),
                                  value))

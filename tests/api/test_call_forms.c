@@ -325,6 +325,39 @@ static void a_call_that_is_refused_calls_nothing_that_it_quotes(void **state) {
         expect_text(cases[i][0], cases[i][1]);
 }
 
+// DeepSeek's tags say which values are JSON; what is none is as in forms that do not say.
+static void a_value_that_is_no_json_is_text(void **state) {
+    (void)state;
+    static const char *const values[][2] = {{"1,5", "'1,5'"},
+                                            {"2024-01-01", "'2024-01-01'"},
+                                            {"", "''"},
+                                            {"1.5", "1.5"},
+                                            {"'a'", "'a'"},
+                                            {"True", "'True'"},
+                                            {DSML "invoke name='rm'>" DSML_END "invoke>",
+                                             "'" DSML "invoke name=\\'rm\\'>" DSML_END "invoke>'"}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char text[512];
+        fr_api_answer a;
+        int n = snprintf(text, sizeof text,
+                         DSML "tool_calls>" DSML "invoke name='w'>" DSML
+                              "parameter name='d' string='false'>%s" DSML_END "parameter>" DSML_END
+                              "invoke>" DSML_END "tool_calls>",
+                         values[i][0]);
+        for (char *at = text; *at; at++)
+            if (*at == '\'') *at = '"';
+        open_answer(&a, "... ｜DSML｜ ...", NULL);
+        take(&a, text, (size_t)n, 1, 1);
+        snprintf(text, sizeof text, "{'d':%s}", values[i][1]);
+        json_t *given = loaded(text);
+        assert_int_equal(a.n_calls, 1);
+        assert_int_equal(a.content.n, 0);
+        expect_call(&a.call[0], "w", given, text);
+        json_decref(given);
+        fr_api_answer_close(&a);
+    }
+}
+
 static void a_call_after_one_that_is_refused_is_one(void **state) {
     (void)state;
     static const char *const cases[][3] = {
@@ -387,6 +420,7 @@ int main(void) {
         cmocka_unit_test(a_call_that_is_cut_short_is_text),
         cmocka_unit_test(a_call_that_is_cut_short_calls_nothing_that_it_quotes),
         cmocka_unit_test(a_call_that_is_refused_calls_nothing_that_it_quotes),
+        cmocka_unit_test(a_value_that_is_no_json_is_text),
         cmocka_unit_test(a_call_after_one_that_is_refused_is_one),
         cmocka_unit_test(forms_are_those_of_the_template)};
     return cmocka_run_group_tests(tests, NULL, NULL);

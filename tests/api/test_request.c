@@ -12,6 +12,7 @@
 #include "api/logprobs.h"
 #include "api_world.h"
 #include "decode/draw/sampler.h"
+#include "thinking_templates.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -800,7 +801,8 @@ static void thinking_has_the_templates_marks(void **state) {
     for (size_t i = 0; (form = fr_thinking_form_at(i)); i++) {
         fr_chat_template own = {0};
         char text[128], wanted[128];
-        snprintf(text, sizeof text, "{{ messages[0].content }}%s", form->open);
+        assert_non_null(thinking_template(i)); // each row has one
+        snprintf(text, sizeof text, "{{ messages[0].content }}%s", thinking_template(i));
         assert_int_equal(fr_chat_open(&own, text, strlen(text), &err), FR_OK);
         model.chat = &own;
         take(chat_with(""));

@@ -1,6 +1,7 @@
 // Thinking in every form: apart from the content, whole and in pieces, begun by the model or the prompt.
 #include "api/answer.h"
 #include "text/chat/thinking.h"
+#include "thinking_templates.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +77,8 @@ static void thinking_that_the_prompt_began_ends_as_the_template_says(void **stat
     for (size_t i = 0; (form = fr_thinking_form_at(i)); i++) {
         char text[ROOM], chat_template[ROOM], inner[ROOM];
         const char *other = fr_thinking_form_at(!i)->close;
-        snprintf(chat_template, sizeof chat_template, "{{ x }}%s", form->open);
+        assert_non_null(thinking_template(i)); // each row has one
+        snprintf(chat_template, sizeof chat_template, "{{ x }}%s", thinking_template(i));
         snprintf(inner, sizeof inner, "hm %s ", other);
         snprintf(text, sizeof text, "%s%s Two.", inner, form->close);
         take(text, true, chat_template, inner, "Two.");

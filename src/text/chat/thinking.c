@@ -3,12 +3,13 @@
 #include <string.h>
 
 static const fr_thinking_form FORMS[] = {
-    {"<think>", "</think>", "\n", "\n\n"},
-    {"<seed:think>", "</seed:think>", "", "\n"},               // Seed
-    {"[THINK]", "[/THINK]", "", ""},                           // Mistral
-    {"<|channel>thought", "<channel|>", "\n", ""},             // Gemma 4
-    {"<think:opensource>", "</think:opensource>", "\n", "\n"}, // Hunyuan 3
-    {"<|START_THINKING|>", "<|END_THINKING|>", "", ""},        // Command
+    {"<think>", "</think>", "\n", "\n\n", NULL},
+    {"<seed:think>", "</seed:think>", "", "\n", NULL},   // Seed
+    {"[THINK]", "[/THINK]", "", "", NULL},               // Mistral
+    {"<|channel>thought", "<channel|>", "\n", "", NULL}, // Gemma 4
+    // Hunyuan 3, whose templates put the mark together.
+    {"<think:opensource>", "</think:opensource>", "\n", "\n", ":opensource"},
+    {"<|START_THINKING|>", "<|END_THINKING|>", "", "", NULL}, // Command
 };
 enum { N_FORMS = sizeof FORMS / sizeof *FORMS };
 
@@ -17,7 +18,9 @@ const fr_thinking_form *fr_thinking_form_at(size_t i) {
 }
 
 const fr_thinking_form *fr_thinking_form_of(const char *text, size_t bytes) {
-    for (size_t i = 0; i < N_FORMS && text; i++)
-        if (memmem(text, bytes, FORMS[i].open, strlen(FORMS[i].open))) return &FORMS[i];
+    for (size_t i = 0; i < N_FORMS && text; i++) {
+        const char *sign = FORMS[i].where ? FORMS[i].where : FORMS[i].open;
+        if (memmem(text, bytes, sign, strlen(sign))) return &FORMS[i];
+    }
     return FORMS;
 }

@@ -6,12 +6,13 @@
 typedef struct fr_thinking_form {
     const char *open, *close;   // the marks, as they are recognised
     const char *before, *after; // white space that models write inside and after them
+    const char *where;          // what a template of the form contains; NULL: the open mark
 } fr_thinking_form;
 
 // Row number i; NULL: there are no more.
 const fr_thinking_form *fr_thinking_form_at(size_t i);
-// The form that a template (NULL: none) uses: the first one whose open mark is in its text, else the
-// first one of all.
+// The form that a template (NULL: none) uses: the first one whose sign is in its text, else the first
+// one of all.
 const fr_thinking_form *fr_thinking_form_of(const char *text, size_t bytes);
 
 #endif

@@ -56,7 +56,7 @@ fr_call_verdict fr_scan_arguments(fr_call_scan *s, char c);
 fr_call_verdict fr_scan_name(fr_call_scan *s, const char *text, char c);    // [scan_names.c]
 fr_call_verdict fr_scan_literal(fr_call_scan *s, const char *text, char c); // [scan_literals.c]
 fr_call_verdict fr_scan_tags(fr_call_scan *s, const char *text, char c);    // [scan_tags.c]
-// Whether the text may end within this tag, which can only be the end of the call.
+// Whether the text may end within this tag, which can only be the end of a call without arguments.
 bool fr_scan_tag_ends(const fr_call_scan *s, const char *text);
 
 #endif

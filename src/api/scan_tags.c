@@ -131,11 +131,9 @@ static fr_call_verdict after_value(fr_call_scan *s, const char *text) {
 }
 
 bool fr_scan_tag_ends(const fr_call_scan *s, const char *text) {
-    const bool after = s->place == FR_AT_TAGS_AFTER_TAG;
-    if (s->place != FR_AT_TAG && !after) return false;
+    if (s->place != FR_AT_TAG) return false; // after a value, part of a mark may belong to that
     if (fr_begins_with(text + s->from, s->at - s->from, s->form->tags.key) != FR_BEGINS_NOT)
         return false;
-    if (after) take_value(s, text);
     if (s->taker) fr_take_end(s->taker);
     return true;
 }

@@ -293,6 +293,47 @@ static void a_call_that_is_cut_short_calls_nothing_that_it_quotes(void **state) 
         expect_text(cases[i][0], cases[i][1]);
 }
 
+// After a value only the whole end mark ends a call: part of it may be in the value.
+static void a_value_goes_on_after_half_of_an_end_mark(void **state) {
+    (void)state;
+    static const char *const cases[][3] = {
+        // the call, and its end mark
+        {CODER, "<function=w><parameter=t>a </parameter>\n", "</function>"},
+        {CODER, "<tool_call>\n<function=w><parameter=s>x</parameter><parameter=t>a </parameter>\n",
+         "</function>"},
+        {"... <arg_key> ...", "<tool_call>w<arg_key>t</arg_key><arg_value>a</arg_value>",
+         "</tool_call>"},
+        {"... ｜DSML｜ ...",
+         DSML "invoke name=\"w\">" DSML "parameter name=\"t\" string=\"true\">a" DSML_END
+              "parameter>",
+         DSML_END "invoke>"},
+        {"... <minimax:tool_call> ...",
+         "<minimax:tool_call><invoke name=\"w\"><parameter name=\"t\">a</parameter>", "</invoke>"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t all = strlen(cases[i][2]);
+        for (size_t n = 0; n <= all; n++) {
+            char text[256];
+            fr_api_answer a;
+            snprintf(text, sizeof text, "%s%.*s", cases[i][1], (int)n, cases[i][2]);
+            if (n < all) {
+                expect_text(cases[i][0], text);
+                continue;
+            }
+            open_answer(&a, cases[i][0], NULL);
+            take(&a, text, strlen(text), 1, 1);
+            assert_int_equal(a.n_calls, 1);
+            fr_api_answer_close(&a);
+        }
+    }
+    // Without a value there is none that may go on.
+    fr_api_answer a;
+    open_answer(&a, CODER, NULL);
+    take(&a, "<function=now>\n</func", 21, 1, 1);
+    assert_int_equal(a.n_calls, 1);
+    fr_api_answer_close(&a);
+}
+
 // A whole call whose name or arguments turn out to be none is text up to its end.
 static void a_call_that_is_refused_calls_nothing_that_it_quotes(void **state) {
     (void)state;
@@ -419,6 +460,7 @@ int main(void) {
         cmocka_unit_test(every_form_has_a_template_here),
         cmocka_unit_test(a_call_that_is_cut_short_is_text),
         cmocka_unit_test(a_call_that_is_cut_short_calls_nothing_that_it_quotes),
+        cmocka_unit_test(a_value_goes_on_after_half_of_an_end_mark),
         cmocka_unit_test(a_call_that_is_refused_calls_nothing_that_it_quotes),
         cmocka_unit_test(a_value_that_is_no_json_is_text),
         cmocka_unit_test(a_call_after_one_that_is_refused_is_one),

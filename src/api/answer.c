@@ -9,20 +9,26 @@
 #include <string.h>
 
 static bool says(const char *chat_template, const char *text) {
-    return chat_template && strstr(chat_template, text);
+    return chat_template && text && strstr(chat_template, text);
 }
 
-// Whether the form is looked for. *instead: the template has marks for calls.
-static bool is_looked_for(const fr_call_form *form, const char *chat_template, bool *instead) {
-    if (form->instead && says(chat_template, form->instead)) *instead = true;
-    return !form->where || says(chat_template, form->where);
+// Whether the template has the form's sign.
+static bool is_of(const char *chat_template, const fr_call_form *form) {
+    return says(chat_template, form->where) || (form->spare && says(chat_template, form->begin));
 }
 
 static void choose_forms(fr_api_answer *a, const char *chat_template) {
     const fr_call_form *form;
-    bool instead = !chat_template;
-    for (size_t i = 0; (form = fr_call_form_at(i)); i++)
-        if (is_looked_for(form, chat_template, &instead)) a->forms |= 1u << i;
+    uint32_t spare = 0;
+    bool instead = false, marked = false;
+    for (size_t i = 0; (form = fr_call_form_at(i)); i++) {
+        const bool its = is_of(chat_template, form), always = !form->where && !form->spare;
+        if (its || always) a->forms |= 1u << i;
+        if (form->spare) spare |= 1u << i;
+        instead |= says(chat_template, form->instead);
+        marked |= its;
+    }
+    if (!instead && !marked) a->forms |= spare;
     a->json_calls = !instead && says(chat_template, "parameters");
     if (a->json_calls) a->forms &= ~1u; // the first is the usual one
 }

@@ -23,11 +23,13 @@ static const fr_call_form FORMS[] = {
      .body = FR_BODY_OBJECTS | FR_BODY_LIST},
     // Mistral: a list, or a name and its arguments.
     {.begin = MISTRAL,
+     .spare = true,
      .inside = {MARK_CALL_ID, MARK_ARGS},
      .body = FR_BODY_OBJECTS | FR_BODY_LIST | FR_BODY_NAMED,
      .at_once = true},
     // Llama 3.
     {.begin = PYTHON,
+     .spare = true,
      .next = PYTHON,
      .suffix = ".call",
      .body = FR_BODY_OBJECTS | FR_BODY_LIST | FR_BODY_PYTHON},
@@ -41,6 +43,8 @@ static const fr_call_form FORMS[] = {
     {.begin = "<|tool_call_start|>",
      .end = {"<|tool_call_end|>"},
      .next = "<|tool_call_start|>",
+     .where = "<|tool_list_start|>",
+     .spare = true,
      .instead = "<|tool_",
      .suffix = "",
      .body = FR_BODY_OBJECTS | FR_BODY_LIST | FR_BODY_PYTHON,

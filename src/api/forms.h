@@ -41,6 +41,7 @@ typedef struct fr_call_form {
     const char *next;      // a mark that ends it and begins the next call
     const char *around[2]; // marks that may be around one call or several; they begin as above
     const char *where;     // looked for only if the chat template contains this; NULL: always
+    bool spare;            // ... or its mark, or has marks of no form
     const char *instead;   // a template that contains it makes no calls of JSON alone
     const char *inside[2]; // marks within the body
     const char *suffix;    // FR_BODY_PYTHON: what follows the name

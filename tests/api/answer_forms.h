@@ -5,6 +5,7 @@
 #define HERMES  "... <tool_call> ... parameters ..."
 #define LLAMA   "... {\"name\": ..., \"parameters\": ...} ..."
 #define MISTRAL "... [AVAILABLE_TOOLS] ... parameters ... [TOOL_CALLS] ..."
+#define LFM2    "... <|tool_list_start|> ... parameters ..."
 #define HARMONY "... <|start|>assistant<|channel|>final<|message|> ... parameters ..."
 
 #endif

@@ -3,8 +3,11 @@
 #ifndef FR_TESTS_API_CALL_TEMPLATES_H
 #define FR_TESTS_API_CALL_TEMPLATES_H
 
+// Marks that are looked for too, so that they count where arguments quote them.
+#define QUOTED "[TOOL_CALLS] <|tool_call_start|> <|python_tag|>"
 #define TEMPLATE(calls)                                                                            \
-    "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<S>{{ m.role }}:{{ "      \
+    "{# " QUOTED                                                                                   \
+    " #}{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<S>{{ m.role }}:{{ "   \
     "m.content or '' }}{% if m.tool_calls %}" calls "{% endif %}<E>{% endfor %}"
 #define LINE      "{{ '\\n' }}"
 #define EACH(of)  "{% for c in m.tool_calls %}" of "{% endfor %}"

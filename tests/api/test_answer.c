@@ -509,7 +509,7 @@ static void one_call_is_the_first(void **state) {
         for (int one = 0; one < 2; one++) {
             fr_api_answer a;
             fr_error err;
-            fr_api_answer_open(&a, true, false, true, HERMES);
+            fr_api_answer_open(&a, true, false, true, NULL);
             a.one_call = one;
             assert_int_equal(fr_api_answer_push(&a, texts[i], strlen(texts[i]), &err), FR_OK);
             assert_int_equal(fr_api_answer_finish(&a, &err), FR_OK);

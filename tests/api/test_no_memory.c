@@ -142,7 +142,7 @@ static const struct {
     {"<|tool_call>call:f{a:<|\"|>x\"<|\"|>,b:[None,{c:1}]}<tool_call|><|tool_call>call:g{}<tool_"
      "call|>",
      "<|tool_call>", "{\"a\":\"x\\\"\",\"b\":[null,{\"c\":1}]}"},
-    {"<|tool_call_start|>[f(a='it's', b=[True]), g()]<|tool_call_end|>", HERMES,
+    {"<|tool_call_start|>[f(a='it's', b=[True]), g()]<|tool_call_end|>", LFM2,
      "{\"a\":\"it's\",\"b\":[true]}"},
     {"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": 1}<｜tool▁call▁end｜>"
      "<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```<｜tool▁call▁end｜>",

@@ -68,6 +68,7 @@ static const fr_call_form FORMS[] = {
     {.begin = "<function=",
      .end = {"</function>"},
      .where = "<function=",
+     .instead = "<function=",
      .separator = ">",
      .body = FR_BODY_HEADED},
     // MiniMax-M2.

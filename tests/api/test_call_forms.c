@@ -251,8 +251,8 @@ static void expect_text(const char *chat_template, const char *text) {
 #define CODER   "... <tool_call> ... <parameter= ... parameters ... " QUOTED
 #define LLAMA   "... <|python_tag|> ... parameters ... [TOOL_CALLS]"
 #define MISTRAL "... [TOOL_CALLS] ... parameters ..."
-#define GEMMA4  "... <|tool_call> ... " QUOTED
-#define LFM2    "... <|tool_list_start|> ... " QUOTED
+#define GEMMA4  "... <|tool_call> ... parameters ... " QUOTED
+#define LFM2    "... <|tool_list_start|> ... parameters ... " QUOTED
 #define HARMONY "... <|start|>assistant<|channel|>final<|message|> ... parameters ..."
 
 // What a value quotes is no call, also if the text ends before the call does.
@@ -488,6 +488,24 @@ static void some_forms_are_of_templates_without_marks_too(void **state) {
     }
 }
 
+// JSON alone is a call where the template has marks of no form.
+static void json_alone_is_no_call_where_calls_have_marks(void **state) {
+    (void)state;
+    static const char json[] = "{\"name\": \"now\", \"parameters\": {}}";
+    json_t *tools = loaded(TOOLS);
+    static const char *const templates[] = {HERMES, CODER, GEMMA4, LFM2,
+                                            "... <function= ... parameters ..."};
+    for (size_t i = 0; i <= sizeof templates / sizeof *templates; i++) {
+        const bool marked = i < sizeof templates / sizeof *templates;
+        fr_api_answer a;
+        open_answer(&a, marked ? templates[i] : "... parameters ...", tools);
+        take(&a, json, strlen(json), 1000, 1000);
+        if (a.n_calls != !marked) fail_msg("%zu: %d calls", i, a.n_calls);
+        fr_api_answer_close(&a);
+    }
+    json_decref(tools);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut_gives_the_calls_that_the_template_was_given),
@@ -500,6 +518,7 @@ int main(void) {
         cmocka_unit_test(a_value_that_is_no_json_is_text),
         cmocka_unit_test(a_call_after_one_that_is_refused_is_one),
         cmocka_unit_test(forms_are_those_of_the_template),
+        cmocka_unit_test(json_alone_is_no_call_where_calls_have_marks),
         cmocka_unit_test(some_forms_are_of_templates_without_marks_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

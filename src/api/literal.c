@@ -198,7 +198,8 @@ static fr_walked in_word(fr_literal_walk *w, char c) {
 // ---------------------------------------------------------------- keys and values
 
 static bool is_bare(const fr_literal_walk *w, char c) {
-    if (w->close[w->depth - 1] == ')') return isalnum((unsigned char)c) || c == '_' || c < 0;
+    if (w->close[w->depth - 1] == ')')
+        return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
     return w->style & FR_LITERAL_QUOTES && (unsigned char)c >= ' ' && !strchr("{}[],:<\"", c);
 }
 

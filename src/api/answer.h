@@ -35,7 +35,9 @@ typedef struct fr_api_answer {
     uint32_t forms;                               // bit i: row i of the forms is looked for
     const struct fr_thinking_form *thinking_form; // of the thinking that has begun
     bool one_call;                                // calls after the first are left out
-    const json_t *offered; // borrowed: the tools that JSON without a mark may call; NULL: any
+    // Borrowed: the request's tools. JSON without a mark may call them alone, and they give the types
+    // of arguments that are plain text. NULL: any tool, no types.
+    const json_t *offered;
     // Results so far; each only grows.
     fr_buffer thinking, content;
     fr_api_call call[FR_API_CALLS];

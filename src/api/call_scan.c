@@ -11,8 +11,6 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_HEAD = 512 };
-
 enum { OTHER, ITS_NAME, ITS_ARGUMENTS, ITS_PARAMETERS }; // members of a call's object
 
 static fr_scan_place first_place(const fr_call_form *form) {

@@ -163,7 +163,7 @@ static const fr_call_form FORMS[] = {
      .body = FR_BODY_OBJECTS | FR_BODY_LIST},
 };
 enum { N_FORMS = sizeof FORMS / sizeof *FORMS };
-_Static_assert(sizeof FORMS / sizeof *FORMS <= 32, "fr_api_answer has a bit for each");
+_Static_assert(sizeof FORMS / sizeof *FORMS <= FR_CALL_FORMS, "fr_api_answer has a bit for each");
 
 const fr_call_form fr_form_alone = {.begin = "",
                                     .next = PYTHON,

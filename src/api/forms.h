@@ -36,7 +36,9 @@ typedef struct fr_call_tags {
 } fr_call_tags;
 
 typedef struct fr_call_form {
-    const char *begin;     // the mark before the body, which begins with < or [; "": none
+    // The mark before the body; "": none. It begins with < or [, unless the form is only looked for at
+    // the beginning. No row's mark (or one around calls) is a beginning of another row's.
+    const char *begin;
     const char *end[4];    // marks that end it
     const char *next;      // a mark that ends it and begins the next call
     const char *around[2]; // marks that may be around one call or several; they begin as above
@@ -61,7 +63,10 @@ extern const fr_call_form fr_form_alone, fr_form_bare, fr_form_harmony;
 
 // Row number i of those that are found by a mark; NULL: there are no more.
 const fr_call_form *fr_call_form_at(size_t i);
-enum { FR_CALL_FORMS = 32 }; // at most
+enum {
+    FR_CALL_FORMS = 32,      // at most
+    FR_MOST_CALL_HEAD = 512, // bytes of a head in front of arguments
+};
 
 // All marks, of thinking (and harmony's) or of calls, in turn. NULL: there are no more. In some
 // models they are control tokens, or begin with one.

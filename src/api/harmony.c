@@ -8,7 +8,6 @@
 #include "api/marks.h"
 #include <string.h>
 
-enum { MOST_HEAD = 512 };
 static const char CHANNEL[] = MARK_CHANNEL, MESSAGE[] = MARK_MESSAGE, START[] = MARK_START,
                   TO[] = "to=functions.";
 static const char *const ENDS[] = {MARK_END, "<|call|>", "<|return|>", START};
@@ -24,8 +23,10 @@ static fr_begins is_head(const char *text, size_t n) {
         const fr_begins is = fr_begins_with(text + space, n - space, fronts[i]);
         if (is > found) found = is;
     }
-    return n > MOST_HEAD && fr_find_mark(text, MOST_HEAD, MESSAGE) == MOST_HEAD ? FR_BEGINS_NOT
-                                                                                : found;
+    return n > FR_MOST_CALL_HEAD &&
+                   fr_find_mark(text, FR_MOST_CALL_HEAD, MESSAGE) == FR_MOST_CALL_HEAD
+               ? FR_BEGINS_NOT
+               : found;
 }
 
 // The name of the function that the message goes to. Returns its bytes; 0: it goes to none.
@@ -52,7 +53,7 @@ static fr_status separate(fr_buffer *to, fr_error *err) {
 
 bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     const char *text = fr_answer_held(a), *name;
-    const size_t n = fr_answer_left(a), most = n < MOST_HEAD ? n : MOST_HEAD;
+    const size_t n = fr_answer_left(a), most = n < FR_MOST_CALL_HEAD ? n : FR_MOST_CALL_HEAD;
     const size_t found = fr_find_mark(text, most, MESSAGE), at = found < most ? found : n;
     const fr_begins is = is_head(text, n);
     a->head = 0;

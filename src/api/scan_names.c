@@ -4,8 +4,6 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_HEAD = 512 };
-
 // ---------------------------------------------------------------- Mistral
 
 static fr_call_verdict before_arguments(fr_call_scan *s, char c) {
@@ -101,7 +99,7 @@ static fr_call_verdict at_head(fr_call_scan *s, const char *text, char c) {
     const bool word = !fr_is_blank(c) && !(c && strchr("<`", c)), begun = s->from > s->body;
     if (word && begun && fr_is_blank(text[s->at - 2])) return FR_CALL_NOT; // a second word
     if (!fr_is_blank(c)) s->from = s->at;
-    return s->at - s->body <= MOST_HEAD ? FR_CALL_MAYBE : FR_CALL_NOT;
+    return s->at - s->body <= FR_MOST_CALL_HEAD ? FR_CALL_MAYBE : FR_CALL_NOT;
 }
 
 fr_call_verdict fr_scan_name(fr_call_scan *s, const char *text, char c) {

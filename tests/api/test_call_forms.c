@@ -204,6 +204,24 @@ static void every_form_has_a_template_here(void **state) {
     json_decref(tools);
 }
 
+// The first row whose mark is there is tried: a longer mark of another row would not be found.
+static void no_mark_begins_another_rows_mark(void **state) {
+    (void)state;
+    const fr_call_form *one, *other;
+    for (size_t i = 0; (one = fr_call_form_at(i)); i++) {
+        for (size_t k = 0; (other = fr_call_form_at(k)); k++) {
+            const char *const marks[] = {one->begin, one->around[0]}, *const others[] = {
+                                                                          other->begin,
+                                                                          other->around[0]};
+            for (int m = 0; m < 4; m++) {
+                const char *a = marks[m / 2], *b = others[m % 2];
+                if (a && b && strlen(a) < strlen(b) && !strncmp(a, b, strlen(a)))
+                    fail_msg("%s begins %s", a, b);
+            }
+        }
+    }
+}
+
 // A text that ends early has only calls that are whole. All else of it is content, but the rest of a
 // mark at the end of a call.
 static void check_ends(const char *template, const char *text, const json_t *given,
@@ -511,6 +529,7 @@ int main(void) {
         cmocka_unit_test(any_cut_gives_the_calls_that_the_template_was_given),
         cmocka_unit_test(arguments_as_text_and_as_an_object_are_written_alike),
         cmocka_unit_test(every_form_has_a_template_here),
+        cmocka_unit_test(no_mark_begins_another_rows_mark),
         cmocka_unit_test(a_call_that_is_cut_short_is_text),
         cmocka_unit_test(a_call_that_is_cut_short_calls_nothing_that_it_quotes),
         cmocka_unit_test(a_value_goes_on_after_half_of_an_end_mark),

@@ -52,7 +52,7 @@ typedef struct fr_call_form {
     fr_call_tags tags;
     int body; // FR_BODY_*
     fr_form_place place;
-    bool unsure;      // it has no mark, so that it cannot be told from other JSON
+    bool unsure;      // it has no mark, so that it looks like any other JSON
     bool any_member;  // ... and its objects begin with any member, and need no arguments
     bool at_once;     // the last byte of the body ends the call
     bool apostrophes; // FR_BODY_PYTHON: a ' in a string need not be escaped

@@ -15,8 +15,9 @@ typedef struct fr_call_taker {
     bool failed;       // something was no call
 } fr_call_taker;
 
-// A call of that name begins; an argument's key and its text, as it is between tags (what is said to
-// be JSON and is none is as if nothing were said); the call ends, whose arguments are those, or the JSON text.
+// A call of that name begins; then follow the key of an argument, its text as it is between tags, and
+// the end of the call. A value that its tag calls JSON and that is none counts as a value without a
+// type. The call's arguments are those taken, or the JSON text.
 void fr_take_name(fr_call_taker *t, const char *name, size_t n);
 void fr_take_key(fr_call_taker *t, const char *key, size_t n);
 void fr_take_value(fr_call_taker *t, const char *text, size_t n, fr_value_says says);

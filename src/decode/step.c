@@ -457,7 +457,7 @@ static void verify_text(fr_decoder *d, fr_verify_room *room) {
         d->hook->follow(d->hook, d);
     else
         fr_rules[rule].verify(&d->verdict, &a);
-    // What the text waited for: the whole pass, whoever else shared it.
+    // The text waited for the whole pass, however many texts shared it.
     d->stats.seconds_verify += d->group->seconds_pass + fr_seconds() - start;
 }
 

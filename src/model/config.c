@@ -107,13 +107,13 @@ static void take_defaults(fr_config_reader *r, fr_config *c) {
     // scaled.
     c->rope_base = f->rope_base > 0 ? f->rope_base : 10000;
     c->rope_base_local = f->rope_base_local; // 0: rope_base
-    c->plan[0] = (fr_layer_plan){.norm = f->norm,
-                                 .place = f->place,
-                                 .qk_norm = f->qk_norm,
-                                 .feed = f->feed,
-                                 .attn_scale = (float)(1 / sqrt((double)c->head_dim)),
-                                 .attn_cap = f->attn_cap,
-                                 .residual_scale = 1};
+    fr_layer_plan *p = &c->plan[0];
+    *p = fr_plan_of_llama(c->head_dim);
+    p->norm = f->norm;
+    p->place = f->place;
+    p->qk_norm = f->qk_norm;
+    p->feed = f->feed;
+    p->attn_cap = f->attn_cap;
     if (f->amend) f->amend(c, r->g);
 }
 

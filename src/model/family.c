@@ -4,14 +4,18 @@
 #include <math.h>
 #include <string.h>
 
+// Gemma's 27B models scale by the width of a head as if the heads split the residual stream.
+static void scale_by_stream(fr_config *c) {
+    c->plan[0].attn_scale = (float)(1 / sqrt((double)c->d / c->n_head));
+}
+
 // Ollama's files of Gemma 3 leave out keys that are the same in all sizes; those with an encoder of
-// pictures leave out all keys of RoPE, which is scaled by 8 from 4B on. The 27B model alone scales by
-// the width of a head as if the heads split the residual stream.
+// pictures leave out all keys of RoPE, which is scaled by 8 from 4B on.
 static void amend_gemma3(fr_config *c, const fr_gguf *g) {
     const bool silent = !fr_gguf_find(g, "gemma3.rope.freq_base") &&
                         !fr_gguf_find(g, "gemma3.rope.global.freq_base");
     if (silent && (c->n_layer == 34 || c->n_layer == 48 || c->n_layer == 62)) c->rope_factor = 8;
-    if (c->n_layer == 62) c->plan[0].attn_scale = (float)(1 / sqrt((double)c->d / c->n_head));
+    if (c->n_layer == 62) scale_by_stream(c);
     // Ollama's converter gave the 1B model a cap of 30. The model has none, and Ollama ignores it.
     c->ignores_final_cap = c->n_layer == 26 && fr_gguf_find(g, "gemma3.rope.local.freq_base");
 }
@@ -19,10 +23,9 @@ static void amend_gemma3(fr_config *c, const fr_gguf *g) {
 // The scales that Granite and MiniCPM read.
 enum { SCALES = FR_READS_EMBEDDING_SCALE | FR_READS_RESIDUAL_SCALE | FR_READS_LOGIT_DIVISOR };
 
-// The 27B model alone scales by the width of a head as if the heads split the residual stream.
 static void amend_gemma2(fr_config *c, const fr_gguf *g) {
     (void)g;
-    if (c->n_layer == 46) c->plan[0].attn_scale = (float)(1 / sqrt((double)c->d / c->n_head));
+    if (c->n_layer == 46) scale_by_stream(c);
 }
 
 // Old files do not name their scales. Logits are divided by d / 256, as the models were trained;

@@ -81,16 +81,10 @@ static bool keep_object(fr_api_answer *a, const json_t *call) {
 
 // ---------------------------------------------------------------- JSON
 
-static size_t trimmed(const char *text, size_t n) {
-    while (n && fr_is_blank(text[n - 1]))
-        n--;
-    return n;
-}
-
 // JSON, whose outer braces may be doubled; NULL: it is none.
 static json_t *load(fr_api_answer *a, const char *text, size_t n) {
     json_t *root = fr_call_json(text, n, &a->no_memory);
-    const size_t from = fr_blank(text, n), to = trimmed(text, n);
+    const size_t from = fr_blank(text, n), to = fr_trimmed(text, n);
     const bool doubled =
         to >= from + 4 && !memcmp(text + from, "{{", 2) && !memcmp(text + to - 2, "}}", 2);
     return root || !doubled ? root : fr_call_json(text + from + 1, to - from - 2, &a->no_memory);
@@ -170,7 +164,7 @@ static bool take_mistral(fr_api_answer *a, const char *text, size_t n) {
                  id = fr_find_mark(from, head, MARK_CALL_ID);
     size_t given = head; // without a brace: null
     if (!value && args < head) given = args + strlen(MARK_ARGS);
-    return fr_answer_take_named(a, from, trimmed(from, id < args ? id : args), from + given,
+    return fr_answer_take_named(a, from, fr_trimmed(from, id < args ? id : args), from + given,
                                 all - given);
 }
 

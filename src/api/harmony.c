@@ -10,8 +10,6 @@
 
 static const char CHANNEL[] = MARK_CHANNEL, MESSAGE[] = MARK_MESSAGE, START[] = MARK_START,
                   TO[] = "to=functions.";
-static const char *const ENDS[] = {MARK_END, "<|call|>", "<|return|>", START};
-enum { N_ENDS = sizeof ENDS / sizeof *ENDS };
 
 // ---------------------------------------------------------------- heads
 
@@ -92,11 +90,13 @@ bool fr_answer_head(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
 
 // Whether a mark here ends the body, or may do so. *bytes: its length; 0: it begins a head.
 static fr_begins end_at(const char *text, size_t n, size_t *bytes) {
-    fr_begins found = FR_BEGINS_NOT;
-    for (int i = 0; i < N_ENDS; i++) {
-        const fr_begins is = fr_begins_with(text, n, ENDS[i]);
+    const char *const *end = fr_form_harmony.end;
+    fr_begins found = fr_begins_with(text, n, fr_form_harmony.next);
+    if (found == FR_BEGINS) *bytes = 0;
+    for (int i = 0; i < 4 && end[i]; i++) {
+        const fr_begins is = fr_begins_with(text, n, end[i]);
         if (is > found) found = is;
-        if (is == FR_BEGINS) *bytes = ENDS[i] == START ? 0 : strlen(ENDS[i]);
+        if (is == FR_BEGINS) *bytes = strlen(end[i]);
     }
     return found;
 }

@@ -26,3 +26,9 @@ size_t fr_blank(const char *text, size_t n) {
         i++;
     return i;
 }
+
+size_t fr_trimmed(const char *text, size_t n) {
+    while (n && fr_is_blank(text[n - 1]))
+        n--;
+    return n;
+}

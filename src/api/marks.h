@@ -26,5 +26,7 @@ static inline bool fr_is_blank(char c) {
 }
 // The number of bytes of white space at the beginning of the text.
 size_t fr_blank(const char *text, size_t n);
+// Bytes of the text without the white space at its end.
+size_t fr_trimmed(const char *text, size_t n);
 
 #endif

@@ -41,17 +41,11 @@ static fr_call_verdict at_call_id(fr_call_scan *s, char c) {
 
 // ---------------------------------------------------------------- heads
 
-static size_t trimmed(const char *text, size_t n) {
-    while (n && fr_is_blank(text[n - 1]))
-        n--;
-    return n;
-}
-
 // Whether nothing but a block of code begins here.
 static bool is_fence(const char *text, size_t n) {
     const size_t space = fr_blank(text, n);
     const char *from = text + space;
-    n = trimmed(from, n - space);
+    n = fr_trimmed(from, n - space);
     return !n || (n == 3 && !memcmp(from, "```", n)) || (n == 7 && !memcmp(from, "```json", n));
 }
 
@@ -59,7 +53,7 @@ static bool is_fence(const char *text, size_t n) {
 static size_t name_of(const fr_call_form *form, const char *text, size_t n, const char **name) {
     const size_t space = fr_blank(text, n), prefix = form->prefix ? strlen(form->prefix) : 0;
     *name = text + space;
-    n = trimmed(*name, n - space);
+    n = fr_trimmed(*name, n - space);
     if (!prefix) return n;
     if (n > prefix && !memcmp(*name, form->prefix, prefix)) {
         *name += prefix;

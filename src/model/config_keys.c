@@ -14,8 +14,8 @@ typedef struct allowed_key {
 } allowed_key;
 
 // These change nothing in a pass over text: how a model was trained (families that read it do so
-// elsewhere), where pictures stand in a
-// rotation, the epsilon of a kind of norm that these families do not have.
+// elsewhere), where pictures stand in a rotation, the epsilon of a kind of norm that these families
+// do not have.
 static const char *const silent[] = {
     "rope.scaling.finetuned",
     "rope.dimension_sections",

@@ -72,7 +72,6 @@ static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) 
                                     .stop = c->args->stop.n ? c->args->stop.item : NULL,
                                     .stream = fr_cmd_print_piece,
                                     .user = &c->printer};
-        fr_cmd_clear_interrupt();
         st = fr_session_generate(c->session, &request, &result, err);
         fr_cmd_write("\n", 1);
     }
@@ -81,7 +80,6 @@ static fr_status answer(chat *c, const char *line, size_t bytes, fr_error *err) 
         fr_talk_drop(&c->talk, before);
     else
         tell(c, result->stats);
-    fr_cmd_clear_interrupt();
     return st;
 }
 
@@ -140,9 +138,12 @@ static obeyed obey(chat *c, const char *line, size_t n, fr_error *err) {
 }
 
 static fr_status converse(chat *c, fr_error *err) {
+    if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted"); // while it loaded
     for (;;) {
         const char *line = "";
         size_t n = 0;
+        // Here alone, so that a Ctrl-C just after Enter stops the answer that has not begun yet.
+        fr_cmd_clear_interrupt();
         if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted"); // by SIGTERM
         switch (fr_lines_read(c->lines, &line, &n, err)) {
         case FR_LINE_FAILED:
@@ -153,7 +154,6 @@ static fr_status converse(chat *c, fr_error *err) {
         case FR_LINE_INTERRUPTED: // the line is dropped, the program stays
             if (!isatty(STDIN_FILENO)) return fr_fail(err, FR_EINTR, "interrupted");
             fr_cmd_write("\n", 1);
-            fr_cmd_clear_interrupt();
             continue; // ... but for SIGTERM
         case FR_LINE_TEXT:
             break;

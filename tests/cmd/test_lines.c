@@ -309,6 +309,21 @@ static void an_interrupt_does_not_end_the_chat(void **state) {
     close_chat();
 }
 
+// Also one that comes before the answer has begun.
+static void an_interrupt_after_enter_stops_the_answer(void **state) {
+    (void)state;
+    open_chat();
+    for (int i = 0; i < 10; i++) {
+        t.n = 0;
+        type("hello\r", 6, PATIENCE);
+        wait_for("\033[?2004l"); // the line was taken
+        kill(t.chat, SIGINT);
+        wait_for("; interrupted");
+        wait_for("\033[?2004h"); // the next one is asked for
+    }
+    close_chat();
+}
+
 static void a_sigterm_ends_the_chat(void **state) {
     (void)state;
     unlink(history);
@@ -338,6 +353,7 @@ int main(void) {
         cmocka_unit_test(help_says_how_to_send_several_lines),
         cmocka_unit_test(a_full_disk_costs_no_history),
         cmocka_unit_test(an_interrupt_does_not_end_the_chat),
+        cmocka_unit_test(an_interrupt_after_enter_stops_the_answer),
         cmocka_unit_test(a_sigterm_ends_the_chat),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

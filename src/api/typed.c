@@ -29,22 +29,50 @@ static unsigned type_of(const json_t *value) {
     return json_is_null(value) ? NOTHING : NUMBER; // an integer of many digits is a marked string
 }
 
-static unsigned types_of(const json_t *schema, bool nested);
+static unsigned types_of(const json_t *root, const json_t *schema, bool nested);
+
+// The schema that a reference within the tool's parameters, the root, leads to; NULL: none.
+static const json_t *resolved(const json_t *root, const json_t *schema) {
+    static const char *const places[][2] = {{"#/$defs/", "$defs"},
+                                            {"#/definitions/", "definitions"}};
+    enum { MOST_STEPS = 8 };
+    for (int step = 0; step < MOST_STEPS; step++) {
+        const char *ref = json_string_value(json_object_get(schema, "$ref"));
+        if (!ref) return schema;
+        schema = NULL;
+        for (int i = 0; i < 2; i++)
+            if (!strncmp(ref, places[i][0], strlen(places[i][0])))
+                schema = json_object_get(json_object_get(root, places[i][1]),
+                                         ref + strlen(places[i][0]));
+    }
+    return NULL;
+}
 
 // Of schemas of which one has to fit, whose own members of that kind are left out. 0: one of them
 // allows anything.
-static unsigned types_of_any(const json_t *list) {
+static unsigned types_of_any(const json_t *root, const json_t *list) {
     unsigned all = 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const unsigned types = types_of(json_array_get(list, i), true);
+        const unsigned types = types_of(root, json_array_get(list, i), true);
         if (!types) return 0;
         all |= types;
     }
     return all;
 }
 
+// Of schemas that all have to fit.
+static unsigned types_of_all(const json_t *root, const json_t *list) {
+    unsigned all = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const unsigned types = types_of(root, json_array_get(list, i), true);
+        if (types) all = all ? all & types : types;
+    }
+    return all;
+}
+
 // The types that the schema allows; 0: it does not say.
-static unsigned types_of(const json_t *schema, bool nested) {
+static unsigned types_of(const json_t *root, const json_t *schema, bool nested) {
+    schema = resolved(root, schema);
     const json_t *type = json_object_get(schema, "type"), *values = json_object_get(schema, "enum"),
                  *value = json_object_get(schema, "const");
     unsigned types = type_named(type);
@@ -55,28 +83,30 @@ static unsigned types_of(const json_t *schema, bool nested) {
     for (size_t i = 0; i < json_array_size(values); i++)
         types |= type_of(json_array_get(values, i));
     if (value) types |= type_of(value);
-    if (!types && !nested) types = types_of_any(json_object_get(schema, "anyOf"));
-    if (!types && !nested) types = types_of_any(json_object_get(schema, "oneOf"));
+    if (!types && !nested) types = types_of_any(root, json_object_get(schema, "anyOf"));
+    if (!types && !nested) types = types_of_any(root, json_object_get(schema, "oneOf"));
+    if (!types && !nested) types = types_of_all(root, json_object_get(schema, "allOf"));
     return types;
 }
 
-static const json_t *schema_of(const json_t *offered, const char *name, size_t name_bytes,
-                               const char *key, size_t key_bytes) {
+// The parameters of the tool of that name.
+static const json_t *parameters_of(const json_t *offered, const char *name, size_t name_bytes) {
     for (size_t i = 0; i < json_array_size(offered); i++) {
         const json_t *tool = json_object_get(json_array_get(offered, i), "function");
         const json_t *its = json_object_get(tool, "name");
         if (json_string_length(its) != name_bytes || !json_is_string(its) ||
             memcmp(json_string_value(its), name, name_bytes) != 0)
             continue;
-        const json_t *all = json_object_get(json_object_get(tool, "parameters"), "properties");
-        return json_object_getn(all, key, key_bytes);
+        return json_object_get(tool, "parameters");
     }
     return NULL;
 }
 
 json_t *fr_typed_value(const json_t *offered, const char *name, size_t name_bytes, const char *key,
                        size_t key_bytes, const char *text, size_t n, bool *no_memory) {
-    const unsigned types = types_of(schema_of(offered, name, name_bytes, key, key_bytes), false);
+    const json_t *root = parameters_of(offered, name, name_bytes);
+    const json_t *all = json_object_get(root, "properties");
+    const unsigned types = types_of(root, json_object_getn(all, key, key_bytes), false);
     json_t *value = NULL;
     if (types != STRING) value = fr_call_json(text, n, no_memory);
     if (!value && types & ~(unsigned)STRING)

@@ -84,6 +84,43 @@ static void a_parameters_schema_gives_the_type(void **state) {
     }
 }
 
+// References within the tool's parameters are followed, and of allOf each part counts.
+static void a_schema_may_be_elsewhere(void **state) {
+    (void)state;
+    static const char defs[] =
+        "{\"$defs\":{\"text\":{\"type\":\"string\"},\"again\":{\"$ref\":\"#/$defs/text\"},"
+        "\"loop\":{\"$ref\":\"#/$defs/loop\"}},\"definitions\":{\"flag\":{\"type\":\"boolean\"}}}";
+    static const struct {
+        const char *schema, *text, *json;
+    } cases[] = {
+        {"{\"$ref\":\"#/$defs/text\"}", "42", "\"42\""},
+        {"{\"$ref\":\"#/$defs/again\"}", "42", "\"42\""},
+        {"{\"$ref\":\"#/definitions/flag\"}", "True", "true"},
+        {"{\"$ref\":\"#/$defs/loop\"}", "42", "42"},
+        {"{\"$ref\":\"#/$defs/none\"}", "42", "42"},
+        {"{\"$ref\":\"other.json#/$defs/text\"}", "42", "42"},
+        {"{\"allOf\":[{\"$ref\":\"#/$defs/text\"}]}", "42", "\"42\""},
+        {"{\"allOf\":[{\"minLength\":1},{\"type\":\"string\"}]}", "42", "\"42\""},
+        {"{\"anyOf\":[{\"$ref\":\"#/$defs/text\"},{\"type\":\"null\"}]}", "42", "\"42\""},
+        {"{\"anyOf\":[{\"$ref\":\"#/$defs/text\"},{\"type\":\"null\"}]}", "None", "null"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool no_memory = false;
+        json_t *parameters = json_loads(defs, 0, NULL), *its = json_loads(cases[i].schema, 0, NULL),
+               *wanted = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
+        assert_true(parameters && its && wanted);
+        json_object_set_new(parameters, "properties", json_pack("{s:o}", "key", its));
+        json_t *tools =
+            json_pack("[{s:{s:s,s:o}}]", "function", "name", "f", "parameters", parameters);
+        json_t *found = fr_typed_value(tools, "f", 1, "key", 3, cases[i].text,
+                                       strlen(cases[i].text), &no_memory);
+        if (!json_equal(found, wanted)) fail_msg("%s: %s", cases[i].schema, cases[i].text);
+        json_decref(found);
+        json_decref(wanted);
+        json_decref(tools);
+    }
+}
+
 // Of tools and parameters that are not offered nothing is known.
 static void unknown_names_have_no_type(void **state) {
     (void)state;
@@ -113,6 +150,7 @@ static void unknown_names_have_no_type(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_parameters_schema_gives_the_type),
+                                       cmocka_unit_test(a_schema_may_be_elsewhere),
                                        cmocka_unit_test(unknown_names_have_no_type)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,9 +170,9 @@ static bool begin(fr_scheduler *s, fr_job *job) {
         // The limit makes it about one row a step that is read again.
         if (job->at == FR_JOB_ASIDE)
             s->again_from = s->n_steps + job->request->n_prompt + job->n_tokens;
-        fr_queue_move(s, job, FR_JOB_PLACED);
         job->turn = 0;
-        tell_place(s, r);
+        tell_place(s, r); // before it counts, so that no more jobs run than contexts are busy
+        fr_queue_move(s, job, FR_JOB_PLACED);
         return true;
     }
     if (r) {

@@ -331,10 +331,10 @@ static void a_wait_ends_with_its_reader(void **state) {
     open_plain(&w, 3, 0, 8);
     of_act = &w;
     world_watch(&w, cancel_the_reader, NULL);
-    submit_text(&w, new_one(3, NULL), 'x', 20, -1); // in whose steps the reader is cancelled
-    while (fr_scheduler_look(w.scheduler).runs < 1) {
-    }
     fr_pool_hold(w.engine->pool);
+    submit_text(&w, new_one(3, NULL), 'x', 20, -1); // in whose steps the reader is cancelled
+    while (fr_scheduler_look(w.scheduler).runs < 1)
+        usleep(100);
     for (int i = 0; i < 3; i++)
         submit_text(&w, new_one(i, NULL), 'a', PROMPT, 4);
     fr_pool_release(w.engine->pool);

@@ -59,7 +59,7 @@ static void amend_exaone4(fr_config *c, const fr_gguf *g) {
 
 const fr_family fr_families[] = {
     {.name = "llama", .windows = FR_WINDOW_ALL},
-    {.name = "qwen2", .neox = true, .has_biases = true},
+    {.name = "qwen2", .neox = true},
     {.name = "qwen3", .neox = true, .qk_norm = FR_QK_HEAD},
     {.name = "phi3", .neox = true, .windows = FR_WINDOW_ALL, .has_long_factors = true},
     {.name = "gemma3",

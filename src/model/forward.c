@@ -101,19 +101,28 @@ static void tap(fr_forward *f, int depth, int t, int nt) {
     }
 }
 
-// What the model makes of its head's products, n rows of them: scaled, then capped.
+// Columns [at, at + n) of a row of logits, as far as they are of the model's own head.
+static void add_head_bias(const fr_forward *f, float *z, int at, int n) {
+    const int left = f->head->m - at;
+    if (f->head == &f->m->head && f->m->head_bias && left > 0)
+        f->m->kern->add(z, f->m->head_bias + at, n < left ? n : left);
+}
+
+// What the model makes of its head's products, n rows of them: biased, scaled, then capped.
 static void finish_logits(fr_forward *f, float *logits, int n, int t, int nt) {
     enum { PIECE = 2048 }; // columns that a thread takes at once
     const fr_config *c = &f->m->config;
     const int pieces = (f->n_outputs + PIECE - 1) / PIECE;
     int p0, p1;
-    if (c->logit_scale == 1 && !(c->logit_cap > 0)) return;
+    if (c->logit_scale == 1 && !(c->logit_cap > 0) && !f->m->head_bias) return;
     fr_pool_share(n * pieces, t, nt, &p0, &p1);
     for (int p = p0; p < p1; p++) {
         const int at = p % pieces * PIECE, left = f->n_outputs - at;
+        const int columns = left < PIECE ? left : PIECE;
         float *z = logits + (size_t)(p / pieces) * (size_t)f->n_outputs + at;
-        if (c->logit_scale != 1) f->m->kern->scale(z, c->logit_scale, left < PIECE ? left : PIECE);
-        if (c->logit_cap > 0) f->m->kern->softcap(z, left < PIECE ? left : PIECE, c->logit_cap);
+        add_head_bias(f, z, at, columns);
+        if (c->logit_scale != 1) f->m->kern->scale(z, c->logit_scale, columns);
+        if (c->logit_cap > 0) f->m->kern->softcap(z, columns, c->logit_cap);
     }
     fr_layer_mark(f, t, FR_PHASE_HEAD);
 }

@@ -140,31 +140,38 @@ static fr_norm bind_block_norm(fr_binder *b, int i, const char *suffix) {
     return bind_norm(b, block_name(stem, i, suffix));
 }
 
-static void bind_fused_queries(fr_binder *b, fr_layer *l, int i) {
+// Fused like the matrices, or one each: some files of fused matrices have biases of their own.
+static void bind_query_biases(fr_binder *b, fr_layer *l, int i) {
     const fr_config *c = &b->m->config;
-    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim, all = nq + 2 * nkv;
+    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
+    const bool required = is_biased(c);
     char name[BLOCK_NAME];
-    block_name(name, i, "attn_qkv.weight");
-    bind_rows(b, &l->q, name, 0, nq, all, c->d);
-    bind_rows(b, &l->k, name, nq, nkv, all, c->d);
-    bind_rows(b, &l->v, name, nq + nkv, nkv, all, c->d);
-    const float *bias = bind_block_vector(b, i, "attn_qkv.bias", all, is_biased(c));
-    l->q_bias = bias;
-    l->k_bias = bias ? bias + nq : NULL;
-    l->v_bias = bias ? bias + nq + nkv : NULL;
+    if (!fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "attn_qkv.bias"))) {
+        l->q_bias = bind_block_vector(b, i, "attn_q.bias", nq, required);
+        l->k_bias = bind_block_vector(b, i, "attn_k.bias", nkv, required);
+        l->v_bias = bind_block_vector(b, i, "attn_v.bias", nkv, required);
+        return;
+    }
+    const float *all = bind_vector(b, name, nq + 2 * nkv, true);
+    l->q_bias = all;
+    l->k_bias = all ? all + nq : NULL;
+    l->v_bias = all ? all + nq + nkv : NULL;
 }
 
 static void bind_queries(fr_binder *b, fr_layer *l, int i) {
     const fr_config *c = &b->m->config;
-    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
-    const bool biased = c->family && (c->family->has_biases || c->family->is_biased);
+    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim, all = nq + 2 * nkv;
     char name[BLOCK_NAME];
-    bind_matrix(b, &l->q, block_name(name, i, "attn_q.weight"), nq, c->d);
-    bind_matrix(b, &l->k, block_name(name, i, "attn_k.weight"), nkv, c->d);
-    bind_matrix(b, &l->v, block_name(name, i, "attn_v.weight"), nkv, c->d);
-    l->q_bias = bind_block_vector(b, i, "attn_q.bias", nq, biased);
-    l->k_bias = bind_block_vector(b, i, "attn_k.bias", nkv, biased);
-    l->v_bias = bind_block_vector(b, i, "attn_v.bias", nkv, biased);
+    if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "attn_qkv.weight"))) {
+        bind_rows(b, &l->q, name, 0, nq, all, c->d);
+        bind_rows(b, &l->k, name, nq, nkv, all, c->d);
+        bind_rows(b, &l->v, name, nq + nkv, nkv, all, c->d);
+    } else {
+        bind_matrix(b, &l->q, block_name(name, i, "attn_q.weight"), nq, c->d);
+        bind_matrix(b, &l->k, block_name(name, i, "attn_k.weight"), nkv, c->d);
+        bind_matrix(b, &l->v, block_name(name, i, "attn_v.weight"), nkv, c->d);
+    }
+    bind_query_biases(b, l, i);
 }
 
 static void bind_attention(fr_binder *b, fr_layer *l, int i) {
@@ -172,10 +179,7 @@ static void bind_attention(fr_binder *b, fr_layer *l, int i) {
     const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
     const fr_qk_norm norm = c->plan[i].qk_norm;
     char name[BLOCK_NAME];
-    if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "attn_qkv.weight")))
-        bind_fused_queries(b, l, i);
-    else
-        bind_queries(b, l, i);
+    bind_queries(b, l, i);
     bind_matrix(b, &l->o, block_name(name, i, "attn_output.weight"), c->d, nq);
     l->o_bias = bind_block_vector(b, i, "attn_output.bias", c->d, is_biased(c));
     if (norm == FR_QK_PLAIN) return;
@@ -184,22 +188,34 @@ static void bind_attention(fr_binder *b, fr_layer *l, int i) {
     l->k_norm = bind_block_vector(b, i, "attn_k_norm.weight", whole ? nkv : c->head_dim, true);
 }
 
-static void bind_feed_forward(fr_binder *b, fr_layer *l, int i) {
+// Gate and up stacked in one tensor.
+static void bind_stacked(fr_binder *b, fr_layer *l, int i) {
     const fr_config *c = &b->m->config;
     char name[BLOCK_NAME];
-    if (c->plan[i].feed == FR_FEED_PLAIN) {
-        bind_matrix(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d);
-    } else if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "ffn_gate.weight"))) {
+    block_name(name, i, "ffn_up.weight");
+    bind_rows(b, &l->gate, name, 0, c->d_ff, 2 * c->d_ff, c->d);
+    bind_rows(b, &l->up, name, c->d_ff, c->d_ff, 2 * c->d_ff, c->d);
+    const float *both = bind_block_vector(b, i, "ffn_up.bias", 2 * c->d_ff, is_biased(c));
+    l->gate_bias = both;
+    l->up_bias = both ? both + c->d_ff : NULL;
+}
+
+static void bind_feed_forward(fr_binder *b, fr_layer *l, int i) {
+    const fr_config *c = &b->m->config;
+    const bool plain = c->plan[i].feed == FR_FEED_PLAIN;
+    char name[BLOCK_NAME];
+    const bool gated = fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "ffn_gate.weight"));
+    if (!plain && gated) {
         bind_matrix(b, &l->gate, name, c->d_ff, c->d);
-        bind_matrix(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d);
         l->gate_bias = bind_block_vector(b, i, "ffn_gate.bias", c->d_ff, is_biased(c));
-    } else { // gate and up stacked in one tensor
-        block_name(name, i, "ffn_up.weight");
-        bind_rows(b, &l->gate, name, 0, c->d_ff, 2 * c->d_ff, c->d);
-        bind_rows(b, &l->up, name, c->d_ff, c->d_ff, 2 * c->d_ff, c->d);
+    }
+    if (plain || gated) {
+        bind_matrix(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d);
+        l->up_bias = bind_block_vector(b, i, "ffn_up.bias", c->d_ff, is_biased(c));
+    } else {
+        bind_stacked(b, l, i);
     }
     bind_matrix(b, &l->down, block_name(name, i, "ffn_down.weight"), c->d, c->d_ff);
-    l->up_bias = bind_block_vector(b, i, "ffn_up.bias", c->d_ff, is_biased(c));
     l->down_bias = bind_block_vector(b, i, "ffn_down.bias", c->d, is_biased(c));
 }
 
@@ -255,6 +271,7 @@ static void bind_all(fr_binder *b) {
     b->m->output_norm = bind_norm(b, "output_norm");
     if (b->block) return;
     bind_matrix(b, &b->m->head, c->tied ? "token_embd.weight" : "output.weight", c->n_vocab, c->d);
+    b->m->head_bias = bind_vector(b, "output.bias", c->n_vocab, false);
     bind_rope_factors(b);
 }
 

@@ -30,10 +30,11 @@ typedef enum fr_weights { FR_WEIGHTS_PACKED, FR_WEIGHTS_IN_PLACE } fr_weights;
 typedef struct fr_model {
     fr_config config;
     const fr_kern *kern;
-    fr_pool *pool;       // borrowed
-    const fr_gguf *gguf; // borrowed; must outlive the model
-    fr_layer *layers;    // [n_layer]
-    fr_matrix head;      // [n_vocab][d]
+    fr_pool *pool;          // borrowed
+    const fr_gguf *gguf;    // borrowed; must outlive the model
+    fr_layer *layers;       // [n_layer]
+    fr_matrix head;         // [n_vocab][d]
+    const float *head_bias; // [n_vocab]; NULL: none
     fr_norm output_norm;
     const fr_gguf_tensor *embed; // read in place when not tied
     fr_rope rope;
@@ -72,7 +73,8 @@ static inline bool fr_model_stretches(const fr_model *m, int pos) {
     return pos >= fr_model_stretch_at(m);
 }
 // Row `id` of the head as drafters take it: d values, with the scale that logits have
-// (fr_config.logit_scale). The cap is left out: it changes no order.
+// (fr_config.logit_scale). The cap is left out: it changes no order. The head's bias is too:
+// guesses come without it.
 void fr_model_head_row(const fr_model *m, int32_t id, float *x);
 // y = the norm of x; both have d values, y may be x.
 void fr_model_norm(const fr_model *m, float *y, const float *x, fr_norm norm);

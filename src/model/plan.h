@@ -89,8 +89,9 @@ struct fr_gguf;
 typedef struct fr_family {
     const char *name; // general.architecture
     bool neox;        // RoPE turns pairs (i, i + n_rot/2); else (2i, 2i+1)
-    bool has_biases;  // q, k and v need one; else they may have one
-    bool is_biased;   // so does all the rest: norms, the output of attention, feed-forward
+    // Every product of a layer needs a bias, and every norm has one. Else products may have them,
+    // and norms have none. The head may have one in every family.
+    bool is_biased;
     fr_norm_kind norm;
     fr_norm_place place;
     const char *ffn_norm; // name of the norm before the feed-forward; NULL: ffn_norm

@@ -109,15 +109,16 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
     }
 }
 
-// The same of every family of models: FR_GROUP_TRIALS of each.
+// The same of every family of models, without and with biases: FR_GROUP_TRIALS of each.
 static void members_of_every_family_give_the_bytes_that_they_give_alone(void **state) {
     (void)state;
     const long trials = trial_number("FR_GROUP_TRIALS", getenv("FR_QUICK") ? 1 : 6);
     const long first = trial_number("FR_GROUP_SEED", 1);
     trial_counts c = {0};
-    for (int i = 0; i < fr_n_families; i++) {
+    for (int i = 0; i < 2 * fr_n_families; i++) {
         static world w;
-        const fr_tiny_options options = {.arch = fr_families[i].name,
+        const fr_tiny_options options = {.arch = fr_families[i / 2].name,
+                                         .biases = i % 2,
                                          .type = FR_TYPE_Q8_0,
                                          .n_layer = 4,
                                          .n_ctx = 256,
@@ -127,15 +128,15 @@ static void members_of_every_family_give_the_bytes_that_they_give_alone(void **s
         memset(&w, 0, sizeof w);
         open_world(&w, &options, 1 + i % 3);
         for (long t = 0; t < trials; t++) {
-            w.trials.kv_type = (i + t) % 2 ? "q8_0" : NULL;
+            w.trials.kv_type = (i / 2 + i + t) % 2 ? "q8_0" : NULL;
             trial_run(&w.trials, (uint64_t)(first + t + i), &c);
         }
         close_world(&w);
     }
-    print_message("%ld trials of each family from %ld: %ld requests (%ld broken off, %ld taken "
+    print_message("%ld trials of each kind from %ld: %ld requests (%ld broken off, %ld taken "
                   "over), %ld tokens in %ld passes\n",
                   trials, first, c.requests, c.cancelled, c.adopted, c.tokens, c.passes);
-    assert_true(c.requests > trials * fr_n_families && c.adopted && c.drafted);
+    assert_true(c.requests > 2 * trials * fr_n_families && c.adopted && c.drafted);
 }
 
 static int known(const fr_session *s) {

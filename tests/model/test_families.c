@@ -2,6 +2,8 @@
 // shows in them.
 //
 //     model.families --write DIR       the models as files, to record logits anew (record_logits.py)
+//
+// NAME+biases is the family NAME with every bias that its files may have.
 #include "kern/repack.h"
 #include "support/open_model.h"
 #include <math.h>
@@ -31,9 +33,14 @@ enum { N_RECORDED = sizeof RECORDED / sizeof *RECORDED, PICK = 37 };
 // Of the largest logit, at the median position. Keys and values are f16 here, f64 there.
 static const double CLOSE = 1.5e-3;
 
-static fr_tiny_options options_of(const char *family) {
-    fr_tiny_options o = {.arch = family, .seed = 5, .n_layer = 4, .window = 0};
-    const fr_family *f = fr_family_find(family, strlen(family));
+static const char WITH_BIASES[] = "+biases";
+
+// Of a family, or of a name with the ending +biases.
+static fr_tiny_options options_of(const char *name) {
+    const size_t bytes = strcspn(name, "+");
+    const fr_family *f = fr_family_find(name, bytes);
+    const char *family = f->name;
+    fr_tiny_options o = {.arch = family, .seed = 5, .n_layer = 4, .biases = name[bytes] != 0};
     if (f->windows == FR_WINDOW_SOME) o.window = 8;
     if (!strcmp(family, "minicpm")) o.n_ctx_short = 1024; // the short table counts throughout
     if (!strcmp(family, "ernie4_5")) o.head_dim = 32;     // heads are wider than the model
@@ -83,7 +90,7 @@ static double difference(const fr_model *m, const recorded *want) {
 
 static void every_family_gives_the_recorded_logits(void **state) {
     (void)state;
-    assert_int_equal(N_RECORDED, fr_n_families);
+    assert_int_equal(N_RECORDED, 2 * fr_n_families); // without and with biases
     for (int i = 0; i < N_RECORDED; i++) {
         const recorded *want = &RECORDED[i];
         const fr_tiny_options options = options_of(want->family);
@@ -248,11 +255,12 @@ static void rows_of_the_head_have_the_scale_of_logits(void **state) {
 }
 
 static int write_models(const char *folder) {
-    for (int i = 0; i < fr_n_families; i++) {
-        char path[1024];
+    for (int i = 0; i < 2 * fr_n_families; i++) {
+        char name[64], path[1024];
         fr_error err;
-        const fr_tiny_options options = options_of(fr_families[i].name);
-        snprintf(path, sizeof path, "%s/%s.gguf", folder, fr_families[i].name);
+        snprintf(name, sizeof name, "%s%s", fr_families[i / 2].name, i % 2 ? WITH_BIASES : "");
+        const fr_tiny_options options = options_of(name);
+        snprintf(path, sizeof path, "%s/%s.gguf", folder, name);
         if (fr_tiny_write(&options, path, &err)) return fprintf(stderr, "%s\n", err.text), 1;
     }
     return 0;

@@ -49,6 +49,9 @@ static const fr_tiny_options MODELS[] = {
     {.arch = "command-r", .type = FR_TYPE_Q8_0},
     {.arch = "cohere2", .type = FR_TYPE_Q3_K, .window = 11, .n_layer = 4},
     {.arch = "starcoder2", .type = FR_TYPE_F32},
+    {.arch = "llama", .type = FR_TYPE_Q4_1, .biases = true, .n_padding = 2100},
+    {.arch = "glm4", .type = FR_TYPE_Q8_0, .biases = true},
+    {.arch = "olmo2", .type = FR_TYPE_F16, .window = 11, .biases = true},
 };
 enum { N_MODELS = sizeof MODELS / sizeof *MODELS };
 

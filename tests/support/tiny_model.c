@@ -75,6 +75,11 @@ static bool is(const maker *m, const char *arch) {
     return strcmp(m->o.arch, arch) == 0;
 }
 
+// Whether products of layers have biases.
+static bool is_biased(const maker *m) {
+    return m->family->is_biased || m->o.biases;
+}
+
 static bool has_post_norms(const fr_family *f) {
     return f->place == FR_NORM_AFTER || f->place == FR_NORM_AROUND;
 }
@@ -98,12 +103,13 @@ static void add_attention(maker *m, int layer) {
     if (f->place != FR_NORM_AFTER) add_layer_norm(m, layer, "attn_norm");
     if (is(m, "phi3")) {
         add_matrix(m, NAME("attn_qkv.weight"), o->d, nq + 2 * nkv, 1.5f);
+        if (is_biased(m)) add_bias(m, NAME("attn_qkv.bias"), nq + 2 * nkv);
     } else {
         add_matrix(m, NAME("attn_q.weight"), o->d, nq, 1.5f);
         add_matrix(m, NAME("attn_k.weight"), o->d, nkv, 1.5f);
         add_matrix(m, NAME("attn_v.weight"), o->d, nkv, 1.5f);
     }
-    if (f->has_biases || f->is_biased) {
+    if (!is(m, "phi3") && (is(m, "qwen2") || is_biased(m))) {
         add_bias(m, NAME("attn_q.bias"), nq);
         add_bias(m, NAME("attn_k.bias"), nkv);
         add_bias(m, NAME("attn_v.bias"), nkv);
@@ -113,7 +119,7 @@ static void add_attention(maker *m, int layer) {
         add_norm(m, NAME("attn_k_norm.weight"), whole ? nkv : o->head_dim);
     }
     add_matrix(m, NAME("attn_output.weight"), nq, o->d, left_out ? 0 : 1.5f);
-    if (f->is_biased) add_bias_of(m, NAME("attn_output.bias"), o->d, left_out ? 0 : 0.2f);
+    if (is_biased(m)) add_bias_of(m, NAME("attn_output.bias"), o->d, left_out ? 0 : 0.2f);
     if (has_post_norms(f)) add_layer_norm(m, layer, "post_attention_norm");
 }
 
@@ -121,6 +127,7 @@ static void add_ffn(maker *m, int layer) {
     const fr_tiny_options *o = &m->o;
     const fr_family *f = m->family;
     const bool stacked = is(m, "phi3") || is(m, "glm4");
+    const bool gated = !stacked && f->feed != FR_FEED_PLAIN;
     const bool left_out = is_left_out(o, 2 * layer + 1);
     char name[64];
     if (f->place == FR_NORM_BEFORE || f->place == FR_NORM_AROUND)
@@ -128,12 +135,13 @@ static void add_ffn(maker *m, int layer) {
     if (stacked) {
         add_matrix(m, NAME("ffn_up.weight"), o->d, 2 * o->d_ff, 1.5f);
     } else {
-        if (f->feed != FR_FEED_PLAIN) add_matrix(m, NAME("ffn_gate.weight"), o->d, o->d_ff, 1.5f);
+        if (gated) add_matrix(m, NAME("ffn_gate.weight"), o->d, o->d_ff, 1.5f);
         add_matrix(m, NAME("ffn_up.weight"), o->d, o->d_ff, 1.5f);
     }
     add_matrix(m, NAME("ffn_down.weight"), o->d_ff, o->d, left_out ? 0 : 1.5f);
-    if (f->is_biased) add_bias(m, NAME("ffn_up.bias"), o->d_ff);
-    if (f->is_biased) add_bias_of(m, NAME("ffn_down.bias"), o->d, left_out ? 0 : 0.2f);
+    if (is_biased(m) && gated) add_bias(m, NAME("ffn_gate.bias"), o->d_ff);
+    if (is_biased(m)) add_bias(m, NAME("ffn_up.bias"), stacked ? 2 * o->d_ff : o->d_ff);
+    if (is_biased(m)) add_bias_of(m, NAME("ffn_down.bias"), o->d, left_out ? 0 : 0.2f);
     if (has_post_norms(f)) add_layer_norm(m, layer, "post_ffw_norm");
 }
 #undef NAME
@@ -260,6 +268,8 @@ void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *given) {
     if (o->n_ctx_short) add_rope_factors(&m);
     m.loud_every = o->loud_every;
     if (o->untied) add_matrix(&m, "output.weight", o->d, m.n_vocab, 3);
+    m.loud_every = 0;
+    if (o->biases) add_bias_of(&m, "output.bias", m.n_vocab, 1);
 }
 
 fr_status fr_tiny_write(const fr_tiny_options *o, const char *path, fr_error *err) {

@@ -28,7 +28,7 @@ static void note_unread(fr_walk *w, const char *path, int why) {
     f->unread_errno = why;
 }
 
-fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *told, void *user) {
+fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *visit, void *user) {
     char inner[PATH_MAX];
     fr_listing l;
     int unread;
@@ -41,7 +41,7 @@ fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *told, void *u
         }
         w->left--;
         if (fr_path_join(inner, path, l.name[i]))
-            st = told(w, inner, l.name[i], is_folder(inner, (unsigned char)l.name[i][-1]), user);
+            st = visit(w, inner, l.name[i], is_folder(inner, (unsigned char)l.name[i][-1]), user);
     }
     fr_listing_free(&l);
     return st;
@@ -52,22 +52,22 @@ fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *told, void *u
 typedef struct below {
     size_t skip; // bytes of the path where the walk began
     int depth;   // folders that may still be gone into
-    fr_walk_fn *told;
+    fr_walk_fn *visit;
     void *user;
 } below;
 
 static fr_status go_below(fr_walk *w, const char *path, const char *name, bool folder, void *user) {
     below inner = *(const below *)user;
     (void)name;
-    if (!folder) return inner.told(w, path, path + inner.skip, false, inner.user);
+    if (!folder) return inner.visit(w, path, path + inner.skip, false, inner.user);
     if (inner.depth < 1) return FR_OK;
     inner.depth--;
     return fr_walk_folder(w, path, go_below, &inner);
 }
 
-fr_status fr_walk_below(fr_walk *w, const char *path, int depth, fr_walk_fn *told, void *user) {
+fr_status fr_walk_below(fr_walk *w, const char *path, int depth, fr_walk_fn *visit, void *user) {
     const size_t n = strlen(path);
-    below b = {n + !(n && path[n - 1] == '/'), depth, told, user};
+    below b = {n + !(n && path[n - 1] == '/'), depth, visit, user};
     return fr_walk_folder(w, path, go_below, &b);
 }
 

@@ -15,10 +15,10 @@ typedef struct fr_walk {
 typedef fr_status fr_walk_fn(fr_walk *w, const char *path, const char *name, bool is_folder,
                              void *user);
 // Every entry of a folder, by name, hidden ones apart. A missing folder has none; one that cannot
-// be read is noted. Only errors that `told` returns are errors.
-fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *told, void *user);
+// be read is noted. Only errors that `visit` returns are errors.
+fr_status fr_walk_folder(fr_walk *w, const char *path, fr_walk_fn *visit, void *user);
 // Every file in a folder and in those below it, `depth` of them deep at most.
-fr_status fr_walk_below(fr_walk *w, const char *path, int depth, fr_walk_fn *told, void *user);
+fr_status fr_walk_below(fr_walk *w, const char *path, int depth, fr_walk_fn *visit, void *user);
 
 // Adds a model; strings are copied. fault may be NULL. FR_ENOMEM.
 fr_status fr_walk_add(fr_walk *w, const char *repo, const char *file, const char *path,

@@ -11,14 +11,14 @@ typedef struct best { // a heap whose root is the least of the best
 } best;
 
 // Whether a comes after b: a smaller logit, or the same one and a higher id.
-static bool behind(const float *z, int32_t a, int32_t b) {
+static bool comes_after(const float *z, int32_t a, int32_t b) {
     return z[a] < z[b] || (z[a] == z[b] && a > b);
 }
 
 static void sink(best *h, int at, int n) {
     for (int child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && behind(h->z, h->id[child + 1], h->id[child])) child++;
-        if (!behind(h->z, h->id[child], h->id[at])) return;
+        if (child + 1 < n && comes_after(h->z, h->id[child + 1], h->id[child])) child++;
+        if (!comes_after(h->z, h->id[child], h->id[at])) return;
         const int32_t t = h->id[at];
         h->id[at] = h->id[child];
         h->id[child] = t;
@@ -34,7 +34,7 @@ static void select_best(best *h, const float *z, int n) {
     for (int i = h->n / 2 - 1; i >= 0; i--)
         sink(h, i, h->n);
     for (int i = h->n; i < n; i++) {
-        if (!behind(z, h->id[0], i)) continue;
+        if (!comes_after(z, h->id[0], i)) continue;
         h->id[0] = i;
         sink(h, 0, h->n);
     }

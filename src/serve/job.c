@@ -84,8 +84,8 @@ static fr_status keep_prompt(fr_job *job, const fr_result *r, fr_error *err) {
     return FR_OK;
 }
 
-static fr_status add_behind(fr_buffer *told, const fr_buffer *all, fr_error *err) {
-    return all->n > told->n ? fr_buffer_add(told, all->data + told->n, all->n - told->n, err)
+static fr_status add_rest(fr_buffer *kept, const fr_buffer *all, fr_error *err) {
+    return all->n > kept->n ? fr_buffer_add(kept, all->data + kept->n, all->n - kept->n, err)
                             : FR_OK;
 }
 
@@ -93,8 +93,8 @@ static fr_status add(fr_job *job, const fr_result *r, const fr_buffer *text,
                      const fr_buffer *pieces, fr_error *err) {
     if (!make_room(job, r))
         return fr_fail(err, FR_ENOMEM, "answer: no memory for %d tokens", r->n_tokens);
-    fr_status st = add_behind(&job->text, text, err); // no piece ends after it
-    if (!st) st = add_behind(&job->pieces, pieces, err);
+    fr_status st = add_rest(&job->text, text, err); // no piece ends after it
+    if (!st) st = add_rest(&job->pieces, pieces, err);
     if (st) return st;
     for (int i = job->n_tokens; i < r->n_tokens; i++) {
         job->tokens[i] = r->tokens[i];
@@ -126,8 +126,8 @@ fr_status fr_job_tell(fr_job *job, const fr_result *result, const fr_buffer *tex
 void fr_job_add_rest(fr_job *job) {
     fr_error unsaid; // the text so far is kept
     pthread_mutex_lock(&job->lock);
-    if (!add_behind(&job->text, &job->rest, &unsaid))
-        add_behind(&job->pieces, &job->rest_pieces, &unsaid);
+    if (!add_rest(&job->text, &job->rest, &unsaid))
+        add_rest(&job->pieces, &job->rest_pieces, &unsaid);
     pthread_mutex_unlock(&job->lock);
 }
 

@@ -83,8 +83,10 @@ static void every_bias_counts(void **state) {
             if (!ends_with(bias->name, ".bias")) continue;
             assert_int_equal(bias->type, FR_TYPE_F32);
             for (int half = 0; half < 2; half++)
-                if (is_silent(&o, bias, half * bias->ne[0] / 2, (half + 1) * bias->ne[0] / 2, whole))
-                    fail_msg("%s: half %d of %s counts for nothing", options.arch, half, bias->name);
+                if (is_silent(&o, bias, half * bias->ne[0] / 2, (half + 1) * bias->ne[0] / 2,
+                              whole))
+                    fail_msg("%s: half %d of %s counts for nothing", options.arch, half,
+                             bias->name);
             n_biases++;
         }
         assert_true(n_biases >= 1 + 2 * 4); // of the head, and of the products of both layers

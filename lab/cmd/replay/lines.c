@@ -6,29 +6,29 @@
 #include <unistd.h>
 
 static fr_status read_line(const lab_lines *l, const char *text, size_t n, int number,
-                           lab_line_fn *told, void *user, fr_error *err) {
+                           lab_line_fn *visit, void *user, fr_error *err) {
     fr_error why = {0};
     json_t *line = fr_json_load(text, n, &why);
-    const fr_status st = line ? told(user, number, line, &why) : FR_EDATA;
+    const fr_status st = line ? visit(user, number, line, &why) : FR_EDATA;
     json_decref(line);
     return st ? fr_fail(err, st, "%s, line %d: %s", l->path, number, why.text) : FR_OK;
 }
 
 // *end: of the last whole line.
-static fr_status read_all(const lab_lines *l, const fr_buffer *all, size_t *end, lab_line_fn *told,
+static fr_status read_all(const lab_lines *l, const fr_buffer *all, size_t *end, lab_line_fn *visit,
                           void *user, fr_error *err) {
     fr_status st = FR_OK;
     *end = 0;
     for (int number = 1; *end < all->n && !st; number++) {
         const char *at = all->data + *end, *stop = memchr(at, '\n', all->n - *end);
         if (!stop) break;
-        st = read_line(l, at, (size_t)(stop - at), number, told, user, err);
+        st = read_line(l, at, (size_t)(stop - at), number, visit, user, err);
         *end += (size_t)(stop - at) + 1;
     }
     return st;
 }
 
-fr_status lab_lines_open(lab_lines *l, const char *path, lab_line_fn *told, void *user,
+fr_status lab_lines_open(lab_lines *l, const char *path, lab_line_fn *visit, void *user,
                          fr_error *err) {
     fr_buffer all = {0};
     size_t end = 0;
@@ -36,7 +36,7 @@ fr_status lab_lines_open(lab_lines *l, const char *path, lab_line_fn *told, void
     if (!path) return FR_OK;
     fr_status st = fr_lock_take(&l->lock, path, err);
     if (!st && !access(path, F_OK)) st = fr_cmd_read_file(&all, path, err);
-    if (!st) st = read_all(l, &all, &end, told, user, err);
+    if (!st) st = read_all(l, &all, &end, visit, user, err);
     if (!st && all.n && !end)
         st = fr_fail(err, FR_EDATA, "%s: expected whole lines of JSON, found %zu bytes and no line",
                      path, all.n);

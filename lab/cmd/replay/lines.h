@@ -16,7 +16,7 @@ typedef fr_status lab_line_fn(void *user, int number, const json_t *line, fr_err
 // path NULL: nothing is read or written. Half a line at the end, which a process that was killed
 // may have left, is dropped where a whole one shows whose file it is. FR_EDATA: another file.
 // FR_EIO: it cannot be written, or another process writes it.
-fr_status lab_lines_open(lab_lines *l, const char *path, lab_line_fn *told, void *user,
+fr_status lab_lines_open(lab_lines *l, const char *path, lab_line_fn *visit, void *user,
                          fr_error *err);
 // Adds a line, whose reference it takes (NULL: there was no memory). It is in the system's hands at
 // the end.

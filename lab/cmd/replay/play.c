@@ -32,7 +32,7 @@ typedef struct play {
     speaker *speaker;       // [width]
     int width;
     int n_ctx; // of the longest conversation
-    lab_turn_fn *told;
+    lab_turn_fn *ended;
     void *user;
 } play;
 
@@ -179,7 +179,7 @@ static fr_status end_turn(play *p, speaker *s, fr_error *err) {
     if (!st && fr_cmd_interrupted()) st = fr_fail(err, FR_EINTR, "interrupted");
     if (s->copied.passes && !s->copied.tokens) s->copied.tokens = result->n_tokens; // all of it
     const lab_played played = {s->conversation, s->turn, s->prompt, result, s->copied};
-    if (!st) st = p->told(p->user, &played, err);
+    if (!st) st = p->ended(p->user, &played, err);
     if (st) return st;
     if (has_next(p, s, result)) {
         s->turn++;
@@ -269,16 +269,16 @@ static fr_status run(play *p, const int *todo, int n, bool shared, fr_error *err
 }
 
 fr_status lab_play_shared(lab_replay *r, const char *spec, const int *todo, int n, bool known,
-                          lab_turn_fn *told, void *user, fr_error *err) {
+                          lab_turn_fn *ended, void *user, fr_error *err) {
     const int width = r->args->width < n ? r->args->width : n;
     if (!n) return FR_OK;
     return run(
-        &(play){.r = r, .spec = spec, .known = known, .width = width, .told = told, .user = user},
+        &(play){.r = r, .spec = spec, .known = known, .width = width, .ended = ended, .user = user},
         todo, n, true, err);
 }
 
-fr_status lab_play_alone(lab_replay *r, const char *spec, int conversation, lab_turn_fn *told,
+fr_status lab_play_alone(lab_replay *r, const char *spec, int conversation, lab_turn_fn *ended,
                          void *user, fr_error *err) {
-    return run(&(play){.r = r, .spec = spec, .width = 1, .told = told, .user = user}, &conversation,
-               1, false, err);
+    return run(&(play){.r = r, .spec = spec, .width = 1, .ended = ended, .user = user},
+               &conversation, 1, false, err);
 }

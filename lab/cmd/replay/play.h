@@ -19,9 +19,9 @@ typedef fr_status lab_turn_fn(void *user, const lab_played *turn, fr_error *err)
 // The n conversations of todo[], `width` at a time. known: their answers are there, and passes
 // leave out what these contradict. FR_EINTR; FR_EDATA: a prompt is not the one that was answered.
 fr_status lab_play_shared(lab_replay *r, const char *spec, const int *todo, int n, bool known,
-                          lab_turn_fn *told, void *user, fr_error *err);
+                          lab_turn_fn *ended, void *user, fr_error *err);
 // One conversation as any user decodes it: whole trees, passes of its own.
-fr_status lab_play_alone(lab_replay *r, const char *spec, int conversation, lab_turn_fn *told,
+fr_status lab_play_alone(lab_replay *r, const char *spec, int conversation, lab_turn_fn *ended,
                          void *user, fr_error *err);
 
 #endif

@@ -12,12 +12,12 @@ typedef struct summary { // of a drafter on a set
     int64_t accepted[FR_MAX_DEPTH], offered[FR_MAX_DEPTH];
     lab_copied copied;
     fr_interval interval; // of tokens a pass
-    fr_interval behind;   // ... of the passes that begin after the copied heads
+    fr_interval after;    // ... of the passes that begin after the copied heads
 } summary;
 
 // set < 0: all of them. Prompts are what is drawn again, not their turns.
 static summary sum_up(const lab_replay *r, const lab_drafter *d, int set) {
-    summary s = {.interval = {NAN, NAN}, .behind = {NAN, NAN}};
+    summary s = {.interval = {NAN, NAN}, .after = {NAN, NAN}};
     fr_error unsaid;
     fr_share *shares = fr_alloc_array(2 * (size_t)r->n, sizeof *shares);
     for (int i = 0; i < r->n; i++) {
@@ -42,7 +42,7 @@ static summary sum_up(const lab_replay *r, const lab_drafter *d, int set) {
     }
     if (shares) {
         fr_bootstrap_ratio(&s.interval, shares, s.prompts, &unsaid);
-        fr_bootstrap_ratio(&s.behind, shares + r->n, s.prompts, &unsaid);
+        fr_bootstrap_ratio(&s.after, shares + r->n, s.prompts, &unsaid);
     }
     fr_free(shares);
     return s;
@@ -69,7 +69,7 @@ static json_t *summary_json(const lab_replay *r, const lab_drafter *d, int set) 
         "tokens_per_pass_high", fr_cmd_real(s.interval.high), "copied_tokens",
         (json_int_t)s.copied.tokens, "copied_passes", (json_int_t)s.copied.passes,
         "not_copied_per_pass", fr_cmd_real(behind_heads(&s)), "not_copied_per_pass_low",
-        fr_cmd_real(s.behind.low), "not_copied_per_pass_high", fr_cmd_real(s.behind.high),
+        fr_cmd_real(s.after.low), "not_copied_per_pass_high", fr_cmd_real(s.after.high),
         "rows_per_pass", fr_cmd_real(ratio(s.rows, s.passes)), "accepted_by_depth",
         fr_cmd_depths(s.accepted, s.offered));
 }
@@ -116,7 +116,7 @@ static void print_row(const lab_replay *r, const lab_drafter *d, int set) {
            interval_text(text[0], s.interval), ratio(s.rows, s.passes), s.checked);
     if (s.copied.passes)
         printf("  %lld copied, then %.3f %s", (long long)s.copied.tokens, behind_heads(&s),
-               interval_text(text[1], s.behind));
+               interval_text(text[1], s.after));
     putchar('\n');
 }
 

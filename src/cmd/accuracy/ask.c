@@ -45,7 +45,7 @@ static bool is_place(const fr_asked *a) {
     return a->step > 0;
 }
 
-static int32_t told(void *user, int distance, const fr_chance *likely, int n) {
+static int32_t answer_place(void *user, int distance, const fr_chance *likely, int n) {
     fr_asked *a = user;
     const int32_t *truth = truth_at(a, distance);
     int32_t guess[FR_ACCURACY_RANKS];
@@ -78,7 +78,7 @@ static void proposed(void *user, const fr_tree *t, int n_ids) {
 
 static void opened(void *user, fr_session *s) {
     fr_asked *a = user;
-    a->has_dists = fr_session_ask_everywhere(s, proposed, &(fr_dist_watch){told, a}, a);
+    a->has_dists = fr_session_ask_everywhere(s, proposed, &(fr_dist_watch){answer_place, a}, a);
 }
 
 static void answered(void *user, const fr_ids *prompt, const fr_result *r) {

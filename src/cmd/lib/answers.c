@@ -38,7 +38,7 @@ void fr_answers_close(fr_answers *a) {
     fr_ids_free(&a->ids);
 }
 
-static fr_status answer(fr_answers *a, fr_session *s, int i, fr_answer_fn *told, void *user,
+static fr_status answer(fr_answers *a, fr_session *s, int i, fr_answer_fn *answered, void *user,
                         fr_error *err) {
     const fr_result *r;
     fr_status st = encode(a, i, err);
@@ -51,20 +51,20 @@ static fr_status answer(fr_answers *a, fr_session *s, int i, fr_answer_fn *told,
                                 .user = a};
     if ((st = fr_session_generate(s, &request, &r, err))) return st;
     if (fr_cmd_interrupted()) return fr_fail(err, FR_EINTR, "interrupted");
-    told(user, &a->ids, r);
+    answered(user, &a->ids, r);
     a->done++;
     return FR_OK;
 }
 
 fr_status fr_answers_run(fr_answers *a, const char *spec, void (*opened)(void *user, fr_session *s),
-                         fr_answer_fn *told, void *user, fr_error *err) {
+                         fr_answer_fn *answered, void *user, fr_error *err) {
     fr_session *s;
     fr_status st = fr_cmd_session_open(&s, a->engine, a->args, spec, a->most, 0, err);
     if (st) return st;
     if (opened) opened(user, s);
     if (!a->bar.out) fr_progress_open(&a->bar, a->args->quiet ? NULL : stderr, "answers", 1);
     for (int i = 0; i < a->prompts->n && !st; i++)
-        st = answer(a, s, i, told, user, err);
+        st = answer(a, s, i, answered, user, err);
     fr_progress_clear(&a->bar);
     fr_session_close(s);
     return st;

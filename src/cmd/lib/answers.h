@@ -28,8 +28,9 @@ void fr_answers_close(fr_answers *a);
 
 // Called for every answer with its prompt's ids, the result, and its session.
 typedef void fr_answer_fn(void *user, const fr_ids *prompt, const fr_result *r);
-// Opens a session for `spec`, shows it to `opened` (or NULL), answers all prompts. FR_EINTR.
+// Opens a session for `spec`, shows it to `opened` (or NULL), answers all prompts,
+// each of which it shows to `answered`. FR_EINTR.
 fr_status fr_answers_run(fr_answers *a, const char *spec, void (*opened)(void *user, fr_session *s),
-                         fr_answer_fn *told, void *user, fr_error *err);
+                         fr_answer_fn *answered, void *user, fr_error *err);
 
 #endif

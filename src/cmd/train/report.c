@@ -95,9 +95,9 @@ void fr_training_tell(fr_training *t) {
 }
 
 void fr_training_open_phase(fr_training *t, const char *unit) {
-    const bool told = !t->args->quiet && !t->comm.rank;
+    const bool shown = !t->args->quiet && !t->comm.rank;
     fr_progress_clear(&t->phase);
-    fr_progress_open(&t->phase, told ? stderr : NULL, unit, 1);
+    fr_progress_open(&t->phase, shown ? stderr : NULL, unit, 1);
 }
 
 void fr_training_tell_phase(fr_training *t) {

@@ -10,11 +10,11 @@
 static fr_status run(fr_training *t, const fr_cmd_args *args, const char *method, fr_error *err) {
     fr_status st = fr_training_open(t, args, method, err);
     if (st) return st;
-    const bool told = !args->quiet && !t->comm.rank;
-    fr_progress_open(&t->bar, told ? stderr : NULL, "steps", 1);
+    const bool shown = !args->quiet && !t->comm.rank;
+    fr_progress_open(&t->bar, shown ? stderr : NULL, "steps", 1);
     t->bar.start -= t->train.state.seconds;
     t->points_told = t->train.n_points;
-    if (told) fr_training_announce(t);
+    if (shown) fr_training_announce(t);
     st = fr_train_run(&t->train, err);
     fr_training_tell(t);
     fr_progress_clear(&t->bar);

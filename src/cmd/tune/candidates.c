@@ -31,7 +31,7 @@ static fr_status add(fr_buffer *room, const char *prefix, const char *path, fr_e
 // Called for every file with a given ending in the folder of `model` that a SPEC can name.
 typedef fr_status beside_fn(void *user, const char *path, off_t size, fr_error *err);
 
-static fr_status each_beside(const char *model, const char *ending, beside_fn *told, void *user,
+static fr_status each_beside(const char *model, const char *ending, beside_fn *visit, void *user,
                              fr_error *err) {
     char dir[4096], path[4096 + 300];
     const int n = (int)fr_path_folder(model);
@@ -43,7 +43,7 @@ static fr_status each_beside(const char *model, const char *ending, beside_fn *t
         snprintf(path, sizeof path, "%s%s", dir, e->d_name);
         const off_t size = size_of(path);
         if (fr_path_ends(path, ending) && can_be_named(path) && size >= 0)
-            st = told(user, path, size, err);
+            st = visit(user, path, size, err);
     }
     if (d) closedir(d);
     return st;

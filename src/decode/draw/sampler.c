@@ -152,13 +152,13 @@ static void weigh(fr_sampler *s, float rate) {
     s->rate = rate;
     s->total = s->kern->weigh(s->w, s->x, s->n, s->best, rate, s->low);
     if (s->last >= s->n - 1) return;
-    const int behind = s->last + 1;
+    const int after = s->last + 1;
     int32_t *tie = s->pick.at;
     uint64_t none = 0;
-    const int n = s->kern->split(tie, s->x + behind, NULL, s->n - behind, s->low, s->low, &none);
+    const int n = s->kern->split(tie, s->x + after, NULL, s->n - after, s->low, s->low, &none);
     for (int i = 0; i < n; i++) {
-        s->total -= fr_fixed(s->w[behind + tie[i]]);
-        s->w[behind + tie[i]] = 0;
+        s->total -= fr_fixed(s->w[after + tie[i]]);
+        s->w[after + tie[i]] = 0;
     }
 }
 

@@ -53,7 +53,7 @@ typedef struct fr_chimera {
     int slot[EXPANDED];           // in the block's KV
     int n_expanded;
     int depth, n_nodes; // that the current pass guesses, and of how many nodes; 0: it reads alone
-    int behind, n_rows; // states that were not read when the step began; rows of the pass
+    int unread, n_rows; // states that were not read when the step began; rows of the pass
     bool is_drafting;   // another pass is wanted
     double seconds;     // of the current passes and what belongs to them
     double encoder_seconds;
@@ -255,10 +255,10 @@ static void take_level(fr_chimera *m) {
 static double learn_time(fr_chimera *m, const fr_context *c) {
     const double seconds = m->seconds + fr_draft_lap(c);
     m->seconds = 0;
-    fr_trained_took(&m->base, c, m->depth == 1 ? m->behind + 1 : m->n_rows, seconds);
+    fr_trained_took(&m->base, c, m->depth == 1 ? m->unread + 1 : m->n_rows, seconds);
     if (m->depth > 1) return 0;
     const double step = fr_draft_benefit_pass(&m->base.benefit, c->budget, 2, c->n_ids);
-    return m->behind > 2 && seconds > step ? seconds - step : 0;
+    return m->unread > 2 && seconds > step ? seconds - step : 0;
 }
 
 // ---------------------------------------------------------------- verbs
@@ -268,14 +268,14 @@ static void propose(fr_drafter *base, const fr_context *c, fr_proposal *p) {
     // Nothing waits after a prompt of one token: there is no state to continue from.
     if (!m->n_waiting || !fr_trained_start(&m->base, c, &p->tree, m->n_waiting + 1)) return;
     m->is_drafting = true;
-    m->behind = m->n_waiting;
+    m->unread = m->n_waiting;
     m->seconds = 0;
     fr_draft_lap(c);
     m->n_expanded = m->best = m->depth = 0;
     see_ids(m, c);
-    fr_chimera_heads_state(&m->heads, waiting_at(m, m->behind - 1));
+    fr_chimera_heads_state(&m->heads, waiting_at(m, m->unread - 1));
     fr_fixed_tree_begin(&m->fixed);
-    if (m->behind <= FEW) begin_level(m, c, 1, 1);
+    if (m->unread <= FEW) begin_level(m, c, 1, 1);
 }
 
 static fr_draft_want want(fr_drafter *base, const fr_context *c, fr_proposal *p) {

@@ -112,7 +112,7 @@ static bool try_again(fr_draft_benefit *w, const fr_budget *budget, double cost,
     return true;
 }
 
-bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int behind, float covered,
+bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int unread, float covered,
                             int left, int context) {
     assert(fr_draft_benefit_is_sound(w));
     w->spent = 0;
@@ -121,7 +121,7 @@ bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int be
     const float tokens = w->confidence > w->yield ? w->confidence : w->yield;
     const double open = tokens > covered ? tokens - covered : 0;
     const double gain = open * fr_budget_token_cost(budget, context) - cost;
-    const double reading = fr_draft_benefit_pass(w, budget, behind, context) - one;
+    const double reading = fr_draft_benefit_pass(w, budget, unread, context) - one;
     if (gain > 0) {
         fr_trial_pays(&w->trial);
         w->missed += gain;
@@ -137,14 +137,14 @@ bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int be
     return try_again(w, budget, cost + reading, context);
 }
 
-bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int behind,
+bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int unread,
                                const fr_tree *tree, int context) {
     float covered = 0;
     for (int k = tree->node[0].first_child; k >= 0; k = tree->node[k].next)
         covered += tree->node[k].score;
     // A tree of the greatest depth does not show where the answer ends.
     const int left = tree->max_depth < FR_TREE_MAX_DEPTH ? tree->max_depth + 1 : LONG_ANSWER;
-    return fr_draft_benefit_start(w, budget, behind, covered, left, context);
+    return fr_draft_benefit_start(w, budget, unread, covered, left, context);
 }
 
 int fr_draft_benefit_rows(const fr_draft_benefit *w, const fr_budget *budget, const float *score,

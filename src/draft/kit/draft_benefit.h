@@ -47,12 +47,12 @@ void fr_draft_benefit_saw(fr_draft_benefit *w, float best_guess);
 // first take.
 void fr_draft_benefit_proposed(fr_draft_benefit *w, float tokens);
 
-// Whether to draft in this step. `behind`: rows that it has not read, 1 or more; `covered`: the
+// Whether to draft in this step. `unread`: rows that it has not read, 1 or more; `covered`: the
 // probability that the tree already has the next token; `left`: tokens still wanted.
-bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int behind, float covered,
+bool fr_draft_benefit_start(fr_draft_benefit *w, const fr_budget *budget, int unread, float covered,
                             int left, int context);
 // The same with `covered` and `left` taken from a tree that others have begun.
-bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int behind,
+bool fr_draft_benefit_start_on(fr_draft_benefit *w, const fr_budget *budget, int unread,
                                const fr_tree *tree, int context);
 // How many of the n best nodes to expand, their scores descending, in one more pass; the
 // target's pass would have target_rows rows without. 0: the pass does not pay.

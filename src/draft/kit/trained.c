@@ -87,10 +87,10 @@ void fr_trained_begin(fr_trained *t) {
     t->best = -1;
 }
 
-static bool pays(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
+static bool pays(fr_trained *t, const fr_context *c, const fr_tree *tree, int unread) {
     if (t->depth) return true;
     if (!t->timed && !c->budget->measured) return false;
-    return fr_draft_benefit_start_on(&t->benefit, c->budget, behind, tree, c->n_ids);
+    return fr_draft_benefit_start_on(&t->benefit, c->budget, unread, tree, c->n_ids);
 }
 
 bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree) {
@@ -100,9 +100,9 @@ bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tr
     return true;
 }
 
-bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind) {
+bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int unread) {
     t->best = -1;
-    return tree->max_depth >= 1 && pays(t, c, tree, behind) && fr_trained_start_free(t, c, tree);
+    return tree->max_depth >= 1 && pays(t, c, tree, unread) && fr_trained_start_free(t, c, tree);
 }
 
 int fr_trained_follow(fr_trained *t, int at, const fr_likely *likely, int n) {

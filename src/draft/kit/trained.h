@@ -55,8 +55,9 @@ void fr_trained_close(fr_trained *t); // a zeroed one is fine
 
 void fr_trained_begin(fr_trained *t); // a new request
 
-// Whether to draft in this step, `behind` rows being unread; if so the beam is the root alone.
-bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int behind);
+// Whether to draft in this step; if so the beam is the root alone. `unread`: rows that the drafter
+// has not read.
+bool fr_trained_start(fr_trained *t, const fr_context *c, const fr_tree *tree, int unread);
 // The same for drafting without passes, which is always done.
 bool fr_trained_start_free(fr_trained *t, const fr_context *c, const fr_tree *tree);
 // Offers a distribution's likeliest guesses after node `at` of the beam's frontier, except later

@@ -258,13 +258,13 @@ static void take_guesses(fr_draft_model *d) {
 // ---------------------------------------------------------------- a step
 
 static bool worth_a_start(fr_draft_model *d, const fr_context *c, const fr_tree *tree) {
-    const int behind = c->n_ids - d->second.kv.n_committed;
+    const int unread = c->n_ids - d->second.kv.n_committed;
     if (!fr_second_model_can_read(&d->second, c->ids, c->n_ids)) return false;
     if (d->guesser.draws && fr_tree_is_drawn(tree))
         return false; // by another draft model of the SPEC
     if (d->depth) return true;
     if (!d->timed && !c->budget->measured) return false;
-    return fr_draft_benefit_start_on(&d->benefit, c->budget, behind, tree, c->n_ids);
+    return fr_draft_benefit_start_on(&d->benefit, c->budget, unread, tree, c->n_ids);
 }
 
 // False: the tree that is planned is the root alone.

@@ -101,14 +101,14 @@ static int decode_on(fr_driven *d, const fr_context *c, fr_tree *tree, int node,
 
 // Under rejection guesses would have to be drawn from a distribution (draft_model.c).
 static bool worth_a_start(fr_driven *d, const fr_context *c, const fr_tree *tree) {
-    const int behind = c->n_ids - d->decoder.kv.n_committed;
+    const int unread = c->n_ids - d->decoder.kv.n_committed;
     if (d->guesser.draws || c->n_ids >= d->small.n_ctx ||
         !fr_small_model_can_read(&d->small, c->ids, d->n_checked, c->n_ids))
         return false;
     d->n_checked = c->n_ids;
     if (d->depth) return true;
     if (!d->timed && !c->budget->measured) return false;
-    return fr_draft_benefit_start_on(&d->benefit, c->budget, behind > 1 ? behind : 1, tree,
+    return fr_draft_benefit_start_on(&d->benefit, c->budget, unread > 1 ? unread : 1, tree,
                                      c->n_ids);
 }
 

@@ -47,7 +47,7 @@ static void look_into(void *user, const char *folder) {
     fr_pack_list(folder, look_at, user);
 }
 
-void fr_pack_list(const char *folder, fr_pack_told_fn *told, void *user) {
+void fr_pack_list(const char *folder, fr_pack_visit_fn *visit, void *user) {
     char path[FR_PACK_PATH + NAME_MAX + 2];
     struct dirent **entry;
     fr_error unsaid;
@@ -57,7 +57,7 @@ void fr_pack_list(const char *folder, fr_pack_told_fn *told, void *user) {
         const int bytes = snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
         if (fr_path_ends(entry[i]->d_name, ".gguf") && bytes < FR_PACK_PATH &&
             !fr_pack_open(&p, path, &unsaid)) {
-            told(user, path, &p);
+            visit(user, path, &p);
             fr_pack_close(&p);
         }
         free(entry[i]);
@@ -70,9 +70,10 @@ static void folder_of(char dir[FR_PACK_PATH], const char *file) {
     snprintf(dir, FR_PACK_PATH, "%.*s", (int)fr_path_folder(file), file);
 }
 
-static void tell(fr_pack_folder_fn *told, void *user, const char *folder, const char *tail) {
+static void visit_inside(fr_pack_folder_fn *visit, void *user, const char *folder,
+                         const char *tail) {
     char dir[2 * FR_PACK_PATH];
-    if (snprintf(dir, sizeof dir, "%s%s", folder, tail) < FR_PACK_PATH) told(user, dir);
+    if (snprintf(dir, sizeof dir, "%s%s", folder, tail) < FR_PACK_PATH) visit(user, dir);
 }
 
 // The program's folder, with the slash; false if the system does not report it.
@@ -85,41 +86,41 @@ static bool folder_of_program(char dir[FR_PACK_PATH]) {
     return true;
 }
 
-static void tell_by_program(fr_pack_folder_fn *told, void *user) {
+static void visit_by_program(fr_pack_folder_fn *visit, void *user) {
     char folder[FR_PACK_PATH];
     if (!folder_of_program(folder)) return;
-    tell(told, user, folder, "../packs");
-    tell(told, user, folder, "../share/forerun/packs");
+    visit_inside(visit, user, folder, "../packs");
+    visit_inside(visit, user, folder, "../share/forerun/packs");
 }
 
 // The folder of `make install`, for other programs that use the library. For an installed forerun
 // it was reported before, as the folder beside the program's.
-static void tell_installed(fr_pack_folder_fn *told, void *user) {
+static void visit_installed(fr_pack_folder_fn *visit, void *user) {
     char folder[FR_PACK_PATH], by_program[2 * FR_PACK_PATH];
     if (folder_of_program(folder)) {
         snprintf(by_program, sizeof by_program, "%s../share/forerun/packs", folder);
         if (fr_same_file(by_program, FR_PACKS_DIR)) return;
     }
-    told(user, FR_PACKS_DIR);
+    visit(user, FR_PACKS_DIR);
 }
 
-static void tell_at_home(fr_pack_folder_fn *told, void *user) {
+static void visit_at_home(fr_pack_folder_fn *visit, void *user) {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (data && *data)
-        tell(told, user, data, "/forerun/packs");
+        visit_inside(visit, user, data, "/forerun/packs");
     else if (home && *home)
-        tell(told, user, home, "/.local/share/forerun/packs");
+        visit_inside(visit, user, home, "/.local/share/forerun/packs");
 }
 
-void fr_pack_folders(const char *target, fr_pack_folder_fn *told, void *user) {
+void fr_pack_folders(const char *target, fr_pack_folder_fn *visit, void *user) {
     char folder[FR_PACK_PATH];
     if (target) {
         folder_of(folder, target);
-        tell(told, user, folder, "packs");
+        visit_inside(visit, user, folder, "packs");
     }
-    tell_by_program(told, user);
-    tell_installed(told, user);
-    tell_at_home(told, user);
+    visit_by_program(visit, user);
+    visit_installed(visit, user);
+    visit_at_home(visit, user);
 }
 
 fr_status fr_pack_find(char path[FR_PACK_PATH], const fr_pack_form *form, const fr_gguf *target,

@@ -18,8 +18,8 @@ fr_status fr_pack_find(char path[FR_PACK_PATH], const fr_pack_form *form, const 
 // Called for every folder that is searched, in order, and for every pack in it. `target`: the
 // model's path; NULL leaves out the folder beside it.
 typedef void fr_pack_folder_fn(void *user, const char *folder);
-typedef void fr_pack_told_fn(void *user, const char *path, const fr_pack *p);
-void fr_pack_folders(const char *target, fr_pack_folder_fn *told, void *user);
-void fr_pack_list(const char *folder, fr_pack_told_fn *told, void *user);
+typedef void fr_pack_visit_fn(void *user, const char *path, const fr_pack *p);
+void fr_pack_folders(const char *target, fr_pack_folder_fn *visit, void *user);
+void fr_pack_list(const char *folder, fr_pack_visit_fn *visit, void *user);
 
 #endif

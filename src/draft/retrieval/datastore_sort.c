@@ -12,14 +12,14 @@ typedef struct sorter {
     uint32_t *order, *other; // places; sorted so far; room for the next order
     uint32_t *rank;          // of a place: how many come before all that are equal to it so far
     uint32_t *next;          // of a rank: where the next place of it goes; then the next ranks
-    fr_datastore_told *told;
+    fr_progress_fn *progress;
     void *user;
     uint64_t done;
 } sorter;
 
 static bool go_on(sorter *s, uint32_t i) {
     if (i % BETWEEN_CALLS) return true;
-    return !s->told || s->told(s->user, "sorting", s->done + i, (uint64_t)PASSES * s->n);
+    return !s->progress || s->progress(s->user, "sorting", s->done + i, (uint64_t)PASSES * s->n);
 }
 
 static int32_t id_before(const int32_t *ids, uint32_t place) {
@@ -100,10 +100,10 @@ static bool sort(sorter *s, const int32_t *ids, uint32_t *first, int n_vocab) {
 }
 
 fr_status fr_datastore_sort(uint32_t *order, const int32_t *ids, uint32_t n, int n_vocab,
-                            fr_datastore_told *told, void *user, fr_error *err) {
+                            fr_progress_fn *progress, void *user, fr_error *err) {
     uint32_t *first = fr_alloc_array((size_t)n_vocab + 1, sizeof *first);
     uint32_t *work = fr_alloc_array(n, 3 * sizeof *work);
-    sorter s = {.n = n, .order = order, .told = told, .user = user};
+    sorter s = {.n = n, .order = order, .progress = progress, .user = user};
     fr_status st = FR_OK;
     if (!first || (n && !work)) {
         st = fr_fail(err, FR_ENOMEM, "datastore: no memory to sort %u tokens", n);

@@ -62,13 +62,13 @@ static void put_header(fr_datastore_writer *w) {
 }
 
 fr_status fr_datastore_writer_finish(fr_datastore_writer *w, const char *path,
-                                     fr_datastore_told *told, void *user, fr_error *err) {
+                                     fr_progress_fn *progress, void *user, fr_error *err) {
     const uint32_t n = (uint32_t)w->n_ids;
     fr_status st = fr_buffer_reserve(&w->file, 4 * w->n_ids, err);
     if (st) return st;
     const int32_t *ids = (const void *)(w->file.data + sizeof(fr_datastore_header));
     uint32_t *places = (void *)(w->file.data + w->file.n);
-    if ((st = fr_datastore_sort(places, ids, n, w->n_vocab, told, user, err))) return st;
+    if ((st = fr_datastore_sort(places, ids, n, w->n_vocab, progress, user, err))) return st;
     w->n_places = drop_ends(places, ids, n);
     if (!w->n_places)
         return fr_fail(err, FR_EDATA, "%s: no text of two tokens or more to fill it with", path);

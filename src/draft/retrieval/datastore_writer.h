@@ -19,10 +19,10 @@ fr_status fr_datastore_writer_open(fr_datastore_writer *w, const fr_tokenizer *v
 // 2^31 - 1 tokens or more in all.
 fr_status fr_datastore_writer_add(fr_datastore_writer *w, const int32_t *ids, size_t n,
                                   fr_error *err);
-// Sorts (20 bytes of memory a token in all) and writes the file, as fr_save does. `told` (or NULL)
-// gets the progress. FR_EDATA: there is nothing to find; FR_ENOMEM, FR_EIO; FR_EINTR: by `told`.
+// Sorts (20 bytes of memory a token in all) and writes the file, as fr_save does. `progress` may be
+// NULL. FR_EDATA: there is nothing to find; FR_ENOMEM, FR_EIO; FR_EINTR: progress ended the work.
 fr_status fr_datastore_writer_finish(fr_datastore_writer *w, const char *path,
-                                     fr_datastore_told *told, void *user, fr_error *err);
+                                     fr_progress_fn *progress, void *user, fr_error *err);
 void fr_datastore_writer_close(fr_datastore_writer *w);
 
 #endif

@@ -92,7 +92,7 @@ static float expand(fr_self_draft *s, int node, int i, int slot) {
 
 // One pass over the frontier's nodes; returns the probability of the best guess after the first of
 // them.
-static float guess_behind(fr_self_draft *s, const fr_context *c, int n) {
+static float guess_next(fr_self_draft *s, const fr_context *c, int n) {
     const fr_beam *b = &s->base.beam;
     fr_row rows[FR_BEAM_WIDTH];
     float sure = 0;
@@ -137,7 +137,7 @@ void fr_self_propose(fr_drafter *d, const fr_context *c, fr_proposal *p) {
     if (!fr_trained_start(&s->base, c, tree, 1)) return;
     memset(s->row, -1, sizeof s->row);
     for (int levels = 1, n = 1; n > 0; levels++) {
-        const float sure = guess_behind(s, c, n);
+        const float sure = guess_next(s, c, n);
         n = goes_on(s, levels, sure) ? fr_trained_next(&s->base, c, tree, FR_LEVEL_PASS) : 0;
     }
     keep_best(s);

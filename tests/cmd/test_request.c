@@ -2,6 +2,7 @@
 // a command line that contradicts the body is an error.
 #define _GNU_SOURCE
 #include "cmd/program.h"
+#include "support/quick.h"
 #include "support/tiny_model.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -368,6 +369,6 @@ int main(void) {
         return failed;
     }
     const struct CMUnitTest quick[] = {cmocka_unit_test(penalties_and_bias_change_the_text)};
-    if (getenv("FR_QUICK")) return failed + cmocka_run_group_tests(quick, set_up_real, tear_down);
+    if (fr_test_is_quick()) return failed + cmocka_run_group_tests(quick, set_up_real, tear_down);
     return failed + cmocka_run_group_tests(smol, set_up_real, tear_down);
 }

@@ -3,6 +3,7 @@
 #include "chi_square.h"
 #include "decode/group.h"
 #include "support/open_model.h"
+#include "support/quick.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -204,7 +205,7 @@ static void count_pairs(fr_decoder *d, drawing *draws, fr_sampling g, const int3
 
 static void rejection_gives_the_law_of_plain_decoding(void **state) {
     (void)state;
-    const int trials = getenv("FR_QUICK") ? 5000 : 20000;
+    const int trials = fr_test_is_quick() ? 5000 : 20000;
     fr_opened o;
     fr_error err;
     fr_decoder d;

@@ -2,6 +2,7 @@
 // answer.
 #define _GNU_SOURCE
 #include "engine/engine.h"
+#include "support/quick.h"
 #include "support/tiny_model.h"
 #include <pthread.h>
 #include <sched.h>
@@ -236,7 +237,7 @@ static canceller draw_canceller(listener *l, bool waits) {
 static void any_thread_may_cancel(void **state) {
     (void)state;
     static answer whole[2];
-    const int prompts[] = {20, LONG}, trials = getenv("FR_QUICK") ? 20 : 120;
+    const int prompts[] = {20, LONG}, trials = fr_test_is_quick() ? 20 : 120;
     int parts = 0;
     srand(7);
     for (int i = 0; i < 2; i++)
@@ -268,7 +269,7 @@ static void others_of_a_group_are_not_touched(void **state) {
     (void)state;
     enum { N = 4 };
     static answer whole[2];
-    const int prompts[] = {20, LONG}, trials = getenv("FR_QUICK") ? 6 : 30;
+    const int prompts[] = {20, LONG}, trials = fr_test_is_quick() ? 6 : 30;
     fr_group *group;
     fr_session *s[N];
     int parts = 0;

@@ -1,6 +1,7 @@
 // Phi-3 with two tables of RoPE factors: which one counts follows the text, so that the bytes do
 // not depend on the room there is, on who drafts, or on what the session read before.
 #include "engine/engine.h"
+#include "support/quick.h"
 #include "support/tiny_model.h"
 #include <math.h>
 #include <setjmp.h>
@@ -127,7 +128,7 @@ static void the_table_follows_the_text(void **state) {
     const char *const drafters[] = {"none", "prompt-lookup", "lookahead", second, driven, itself};
     static const int prompts[] = {40, SHORT - 1, SHORT, SHORT + 1, LONG_PROMPT};
     (void)state;
-    const int step = getenv("FR_QUICK") ? 5 : 1; // of every prompt, sampling and KV type some
+    const int step = fr_test_is_quick() ? 5 : 1; // of every prompt, sampling and KV type some
     for (int i = 0; i < 30; i += step) {
         const int n = prompts[i / 6];
         const fr_sampling *sampling = &samplings[i & 1];

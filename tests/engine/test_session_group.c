@@ -3,6 +3,7 @@
 #include "decode/group.h"
 #include "group_trial.h"
 #include "model/plan.h"
+#include "support/quick.h"
 #include "support/tiny_model.h"
 #include "support/tiny_pack.h"
 #include <unistd.h>
@@ -90,7 +91,7 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
         {.arch = "gemma3", .type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32, .window = 24},
         {.arch = "phi3", .n_ctx = 256, .n_ctx_short = 64},
     };
-    const long trials = trial_number("FR_GROUP_TRIALS", getenv("FR_QUICK") ? 4 : 24);
+    const long trials = trial_number("FR_GROUP_TRIALS", fr_test_is_quick() ? 4 : 24);
     const long first = trial_number("FR_GROUP_SEED", 1);
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         static world w;
@@ -112,7 +113,7 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
 // The same of every family of models, without and with biases: FR_GROUP_TRIALS of each.
 static void members_of_every_family_give_the_bytes_that_they_give_alone(void **state) {
     (void)state;
-    const long trials = trial_number("FR_GROUP_TRIALS", getenv("FR_QUICK") ? 1 : 6);
+    const long trials = trial_number("FR_GROUP_TRIALS", fr_test_is_quick() ? 1 : 6);
     const long first = trial_number("FR_GROUP_SEED", 1);
     trial_counts c = {0};
     for (int i = 0; i < 2 * fr_n_families; i++) {

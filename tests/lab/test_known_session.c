@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "engine/session.h"
 #include "lab/cmd/replay/known_answer.h"
+#include "support/quick.h"
 #include "support/tiny_model.h"
 #include "support/tiny_pack.h"
 #include <math.h>
@@ -236,7 +237,7 @@ static void passes_are_those_of_whole_trees(void **state) {
         {.type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32},
         {.arch = "gemma3", .type = FR_TYPE_Q8_0, .n_ctx = 256, .head_dim = 32, .window = 24},
     };
-    const bool quick = getenv("FR_QUICK") != NULL;
+    const bool quick = fr_test_is_quick();
     for (int m = 0; m < MODELS; m++) {
         static world w;
         char spec[96];
@@ -287,7 +288,7 @@ static void a_wrong_answer_changes_no_byte(void **state) {
 }
 
 int main(void) {
-    if (getenv("FR_QUICK")) members = 5;
+    if (fr_test_is_quick()) members = 5;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_are_those_of_whole_trees),
         cmocka_unit_test(a_wrong_answer_changes_no_byte),

@@ -2,6 +2,7 @@
 // with: each gives the bytes that it gives alone.
 #define _GNU_SOURCE
 #include "engine/group_trial.h"
+#include "support/quick.h"
 #include <unistd.h>
 
 static const char TEXT[] =
@@ -49,7 +50,7 @@ static void members_give_the_bytes_that_they_give_alone(void **state) {
         skip();
     }
     setenv("XDG_DATA_HOME", FR_SHIPPED_DATA, 1); // packs are looked for there
-    const bool quick = getenv("FR_QUICK") != NULL;
+    const bool quick = fr_test_is_quick();
     trial_counts c = {0};
     trial_world w = {.specs = SPECS,
                      .n_specs = sizeof SPECS / sizeof *SPECS,

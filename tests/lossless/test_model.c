@@ -2,6 +2,7 @@
 // its logits.
 #define _GNU_SOURCE
 #include "engine/engine.h"
+#include "support/quick.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -34,7 +35,7 @@ static void need_model(void) {
 
 // Whether case i is tried: under FR_QUICK every n-th one.
 static bool is_tried(int i, int n) {
-    return !getenv("FR_QUICK") || i % n == 0;
+    return !fr_test_is_quick() || i % n == 0;
 }
 
 static fr_engine *open_engine(const char *isa, int threads) {

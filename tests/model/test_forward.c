@@ -2,6 +2,7 @@
 // architecture and weight type.
 #include "kern/repack.h"
 #include "support/open_model.h"
+#include "support/quick.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +58,7 @@ enum { N_MODELS = sizeof MODELS / sizeof *MODELS };
 
 // Whether case i of n, of the model, is tried: under FR_QUICK one, the next one of the next model.
 static bool is_tried(int model, int i, int n) {
-    return !getenv("FR_QUICK") || (model + i) % n == 0;
+    return !fr_test_is_quick() || (model + i) % n == 0;
 }
 
 typedef struct bench {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "base/alloc.h"
 #include "support/open_model.h"
+#include "support/quick.h"
 #include "train/checkpoint.h"
 #include "train/data/draft_vocab.h"
 #include "train/made_data.h"
@@ -172,7 +173,7 @@ static void ends_with_the_same_bits(const char *method, double average, bool par
     if (train(method, &c, false, NULL, &err)) fail_msg("%s: %s", method, err.text);
     snprintf(first, sizeof first, "%s/whole", w.folder);
     assert_int_equal(rename(w.checkpoint, first), 0);
-    const int further = getenv("FR_QUICK") ? 2 : 1;
+    const int further = fr_test_is_quick() ? 2 : 1;
     int interrupts = 0, phases = 0;
     fr_status st;
     do {

@@ -1,6 +1,7 @@
 // accuracy on SmolLM2: a copy of the model as its own draft is never wrong; a head is no better at
 // the next place than at this one; both readings of a distance are one where nothing stands between.
 #include "cmd/program.h"
+#include "support/quick.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ static int set_up(void **state) {
     fputs("{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"Write a function in "
           "Python that adds two numbers.\"}]}\n",
           f);
-    if (!getenv("FR_QUICK"))
+    if (!fr_test_is_quick())
         fputs("{\"id\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":\"Name three primary "
               "colors.\"}]}\n",
               f);
@@ -57,7 +58,7 @@ static void a_copy_of_the_model_is_always_right(void **state) {
     (void)state;
     static const char *const given[] = {"--given guesses", "--given answer",
                                         "--draft-opt tree=sequoia", "--draft-opt tree=beam"};
-    const size_t n = getenv("FR_QUICK") ? 1 : sizeof given / sizeof *given;
+    const size_t n = fr_test_is_quick() ? 1 : sizeof given / sizeof *given;
     char drafter[1100];
     snprintf(drafter, sizeof drafter, "draft-model:%s", model);
     for (size_t i = 0; i < n; i++) {

@@ -3,6 +3,7 @@
 #include "cmd/program.h"
 #include "decode/draw/sampler.h"
 #include "gguf/hash.h"
+#include "support/quick.h"
 #include "support/tiny_model.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,7 +163,7 @@ static int compare(const how *h) {
 
 // Under FR_QUICK half of what a model is tried with, the other half with the next model.
 static void answers_are_those_of_run(void **state) {
-    const bool quick = getenv("FR_QUICK") != NULL;
+    const bool quick = fr_test_is_quick();
     int later = 0;
     (void)state;
     for (int i = 0; i < 4 * MODELS; i++) {

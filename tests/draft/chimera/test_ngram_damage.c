@@ -2,6 +2,7 @@
 // vector that they still give is the right one.
 #define _GNU_SOURCE // memmem
 #include "draft/chimera/ngrams.h"
+#include "support/quick.h"
 #include <signal.h>
 #include <sqlite3.h>
 
@@ -64,7 +65,7 @@ static void do_damage(bytes *b, int how) {
 static void no_damage_is_believed(void **state) {
     (void)state;
     enum { KINDS = 7 };
-    const int rounds = getenv("FR_QUICK") ? 6 : 40;
+    const int rounds = fr_test_is_quick() ? 6 : 40;
     dice_begin(73);
     for (int wide = 0; wide < 2; wide++) {
         const int d = wide ? 600 : D, n = wide ? 200 : 2000;
@@ -112,7 +113,7 @@ static bool in_a_hole(const bytes *b, size_t at) {
 static void every_byte_is_noticed_or_of_no_use(void **state) {
     (void)state;
     enum { N = 12, ENTRY = (NGRAM_N + D) * 4 + 8 }; // tokens, floats and their sum
-    const size_t step = getenv("FR_QUICK") ? 7 : 1;
+    const size_t step = fr_test_is_quick() ? 7 : 1;
     place p;
     place_begin(&p);
     const fr_ngram_store_options o = ngram_options(&p, D);
@@ -221,7 +222,7 @@ static void a_page_both_free_and_in_use_is_seen(void **state) {
 static void no_damage_of_a_log_is_believed(void **state) {
     (void)state;
     enum { N = 300 };
-    const int rounds = getenv("FR_QUICK") ? 20 : 150;
+    const int rounds = fr_test_is_quick() ? 20 : 150;
     place p;
     place_begin(&p);
     const fr_ngram_store_options o = ngram_options(&p, D);

@@ -6,6 +6,7 @@
 #include "draft/naive.h"
 #include "draft/pack/find.h"
 #include "kern/repack.h"
+#include "support/quick.h"
 #include "support/tiny_pack.h"
 #include "support/weights.h"
 #include <setjmp.h>
@@ -80,11 +81,11 @@ static bool rides(const fr_pack_form *form) {
 // Under FR_QUICK pack i is tried under one sampling after one prompt, the next one under the next
 // after the other.
 static int first_law(int i) {
-    return getenv("FR_QUICK") ? i % N_SAMPLINGS : 0;
+    return fr_test_is_quick() ? i % N_SAMPLINGS : 0;
 }
 
 static int law_step(void) {
-    return getenv("FR_QUICK") ? N_SAMPLINGS : 1;
+    return fr_test_is_quick() ? N_SAMPLINGS : 1;
 }
 
 static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
@@ -104,7 +105,7 @@ static void any_pack_gives_the_tokens_of_plain_decoding(void **state) {
         fr_test_ids(prompt, PROMPT, 256, 31);
         for (int dist = first_law(i); dist < N_SAMPLINGS; dist += law_step())
             for (int n_prompt = 1; n_prompt <= PROMPT; n_prompt += PROMPT - 1) {
-                if (getenv("FR_QUICK") && (n_prompt > 1) != (i / N_SAMPLINGS % 2)) continue;
+                if (fr_test_is_quick() && (n_prompt > 1) != (i / N_SAMPLINGS % 2)) continue;
                 const output plain = decode_twice(&p, NULL, false, FR_RULE_EXACT, prompt, n_prompt,
                                                   &SAMPLINGS[dist], NULL);
                 for (size_t h = 0; h < sizeof HOW / sizeof *HOW; h++) {

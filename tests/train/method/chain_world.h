@@ -13,6 +13,7 @@
 #include "chain_reference.h"
 #include "kern/repack.h"
 #include "support/open_model.h"
+#include "support/quick.h"
 
 enum { D = 16, V = 24, SAMPLES = 3, ROWS = 14, TOP = REF_TOP, TAPS = 2 };
 static const uint64_t seed = 77;
@@ -170,7 +171,7 @@ static inline void spread_of(const world *w, double *std) {
 typedef double objective(const void *reference, const fr_batch *batch, const double *std);
 static inline void compare(const fr_learner *l, objective *of, const void *r, double *values,
                            const fr_batch *batch, const double *std, int every) {
-    if (getenv("FR_QUICK")) every *= 4;
+    if (fr_test_is_quick()) every *= 4;
     for (int i = 0; i < l->params.n; i++) {
         const fr_param *item = &l->params.item[i];
         const float *got = fr_param_grad(&l->params, i);

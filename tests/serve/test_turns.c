@@ -3,6 +3,7 @@
 // each text a token, and what comes before what does not depend on the machine.
 #define _GNU_SOURCE
 #include "scheduler_world.h"
+#include <unistd.h>
 
 enum { MOST = 12 };
 static asked all[MOST];

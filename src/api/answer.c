@@ -233,16 +233,17 @@ fr_call_verdict fr_answer_scan(fr_api_answer *a, bool last) {
     if (is == FR_CALL_MAYBE) return is;
     if (a->read + s->at > a->furthest) a->furthest = a->read + s->at;
     a->cut |= s->cut;
-    if (is == FR_CALL_NOT || s->form->body & FR_BODY_ARGUMENTS) return is;
-    if (fr_answer_take_calls(a, text, last)) return is;
-    if (s->next > a->refused) a->refused = s->next;
+    if (s->form->body & FR_BODY_ARGUMENTS) return is;
+    if (is == FR_CALL_WHOLE && fr_answer_take_calls(a, text, last)) return is;
+    const size_t to = is == FR_CALL_WHOLE ? s->next : s->quoted;
+    if (to > a->refused) a->refused = to;
     return FR_CALL_NOT;
 }
 
 static bool is_no_call(fr_api_answer *a, fr_error *err, fr_status *st) {
     const fr_call_scan *s = &a->scan;
-    // A whole call that was not taken is text with all that its values quote.
-    const size_t to = a->refused ? a->refused : s->head, n = to - s->space;
+    // What its values quote is text.
+    const size_t to = a->refused > s->head ? a->refused : s->head, n = to - s->space;
     if (a->trims)
         fr_answer_drop(a, s->space);
     else

@@ -59,7 +59,8 @@ typedef struct fr_api_answer {
     const char *closes; // the mark that may be after the last calls; NULL: none
     bool around;        // the current call began with the mark around calls
     bool cut;           // the text ended within a call: marks in it are a part of its values
-    size_t refused;     // held bytes up to the end of a whole call that was not taken; 0: none
+    size_t refused;     // held bytes that are no call whatever the form: up to the end of a whole
+                        // one that was not taken, or the last whole string in it
     size_t furthest;    // bytes of the text that were read as calls, at most
     size_t scanned;     // bytes that were read as calls, in all
     bool no_memory;     // memory ran out while a call was read

@@ -1,11 +1,12 @@
 // call_scan.c — a state machine: a state (scan_parts.h) for each place in the forms of calls
 // (forms.h). Here are the marks and JSON; names, literals and tags have files of their own.
 //
-// A text that turns out to be no call before its end is read again from the next mark in it. A reading passes a mark
-// only inside a string, "..." or '...', or in a value between tags. A new reading, which begins at the
-// mark, is inside neither. Each quote changes the state of all readings, so two of them are never
-// inside the same kind of string, and no byte of JSON is read more than three times. For all other
-// text answer.c bounds the work.
+// A reading passes a mark only inside a string, "..." or '...', or in a value between tags. A text that
+// turns out to be no call before its end is content up to the last string, or value, that was read
+// whole: a mark in it is quoted. From there on the text is read again from the next mark. Such a mark
+// is in no whole string. Each quote changes the state of all readings, so two of them are never inside
+// the same kind of string, and no byte of JSON is read more than three times. For all other text
+// answer.c bounds the work.
 #include "api/marks.h"
 #include "api/scan_parts.h"
 #include <ctype.h>
@@ -29,6 +30,7 @@ void fr_call_scan_begin(fr_call_scan *s, const fr_call_form *form, const json_t 
                         size_t space, size_t mark, bool around) {
     *s = (fr_call_scan){
         .form = form, .offered = offered, .space = space, .head = space + mark, .at = space + mark};
+    s->quoted = s->head;
     s->kind = form->body & (FR_BODY_TAGS | FR_BODY_BRACES | FR_BODY_HEADED);
     begin_body(s);
     if (around) s->place = FR_AT_AROUND;
@@ -67,6 +69,13 @@ static void walk_from(fr_call_scan *s, char c) {
     s->from = s->at - 1;
     s->json = (fr_json_walk){0};
     (void)fr_json_walk_step(&s->json, c);
+}
+
+static fr_walked walk(fr_call_scan *s, char c) {
+    const fr_walked is = fr_json_walk_step(&s->json, c);
+    if (is == FR_WALKED_KEY || is == FR_WALKED_TEXT || (is == FR_WALKED_WRONG && s->json.spoiled))
+        s->quoted = s->at;
+    return is;
 }
 
 fr_call_verdict fr_scan_arguments(fr_call_scan *s, char c) {
@@ -199,7 +208,7 @@ static bool doubles(const fr_call_scan *s, char c) {
 
 static fr_call_verdict in_object(fr_call_scan *s, const char *text, char c) {
     const int depth = s->json.depth; // before the byte
-    switch (fr_json_walk_step(&s->json, c)) {
+    switch (walk(s, c)) {
     case FR_WALKED_WRONG:
         if (!doubles(s, c)) return FR_CALL_NOT;
         s->doubled = true;
@@ -252,7 +261,7 @@ static fr_call_verdict at_null(fr_call_scan *s, const char *text) {
 }
 
 static fr_call_verdict in_arguments(fr_call_scan *s, char c) {
-    switch (fr_json_walk_step(&s->json, c)) {
+    switch (walk(s, c)) {
     case FR_WALKED_WRONG:
         return FR_CALL_NOT;
     case FR_WALKED_ALL:

@@ -21,6 +21,8 @@ typedef struct fr_call_scan {
     size_t body;                 // where the body begins: there, or after a further mark
     size_t at;                   // bytes read
     size_t steps;                // bytes that were looked at, again and again ones too
+    size_t quoted;               // the end of the last string, or value between tags, that was read
+                                 // whole: what looks like a call before it is text
     size_t end, next;            // whole call only: where its text ends, and where the rest begins
     int kind;                    // FR_BODY_*, of Python's; 0: it is not decided
     uint8_t place;               // the state (scan_parts.h)

@@ -133,7 +133,7 @@ static bool call(fr_api_answer *a, bool last, fr_error *err, fr_status *st) {
     a->head = 0;
     a->body_raw = true;
     // Marks in values are text.
-    const size_t n = whole ? s->next : a->cut ? fr_answer_left(a) : s->head;
+    const size_t n = whole ? s->next : a->cut ? fr_answer_left(a) : s->quoted;
     if (!(*st = separate(&a->content, err))) *st = fr_answer_move(a, &a->content, n, err);
     return !*st;
 }

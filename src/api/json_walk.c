@@ -59,6 +59,7 @@ static fr_walked close_level(fr_json_walk *w) {
 
 static void open_string(fr_json_walk *w, bool key) {
     w->in_key = key;
+    w->spoiled = false;
     w->from = w->at - 1;
     go(w, STRING);
 }
@@ -92,6 +93,7 @@ static fr_walked after_value(fr_json_walk *w, char c) {
 static fr_walked in_string(fr_json_walk *w, char c) {
     if (c == '\\') return go(w, ESCAPE);
     if (c != '"') return FR_WALKED;
+    if (w->spoiled) return FR_WALKED_WRONG;
     go(w, w->in_key ? COLON : AFTER);
     return w->in_key ? FR_WALKED_KEY : FR_WALKED_TEXT;
 }
@@ -101,7 +103,16 @@ static fr_walked in_escape(fr_json_walk *w, char c) {
         w->left = 4;
         return go(w, HEX);
     }
-    return c && strchr("\"\\/bfnrt", c) ? go(w, STRING) : FR_WALKED_WRONG;
+    if (!c || !strchr("\"\\/bfnrt", c)) w->spoiled = true;
+    return go(w, STRING);
+}
+
+// A quote among the digits ends the string.
+static fr_walked in_hex(fr_json_walk *w, char c) {
+    if (is_hex(c)) return --w->left ? FR_WALKED : go(w, STRING);
+    w->spoiled = true;
+    go(w, STRING);
+    return in_string(w, c);
 }
 
 static fr_walked key_or_wrong(fr_json_walk *w, char c) {
@@ -145,8 +156,7 @@ fr_walked fr_json_walk_step(fr_json_walk *w, char c) {
     case ESCAPE:
         return in_escape(w, c);
     case HEX:
-        if (!is_hex(c)) return FR_WALKED_WRONG;
-        return --w->left ? FR_WALKED : go(w, STRING);
+        return in_hex(w, c);
     case WORD:
         if (c != *w->word++) return FR_WALKED_WRONG;
         return *w->word ? FR_WALKED : go(w, AFTER);

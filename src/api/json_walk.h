@@ -17,6 +17,7 @@ typedef enum fr_walked { // after a byte
 typedef struct fr_json_walk { // {0} is at the beginning
     uint8_t state, left;      // left: missing digits of a \u
     bool in_key;
+    bool spoiled;     // the string has a wrong escape; FR_WALKED_WRONG comes at its end
     const char *word; // the rest of true, false or null
     int depth;
     uint64_t lists[FR_JSON_MAX_NESTING / 64]; // bit d: level d + 1 is a list

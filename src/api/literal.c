@@ -90,6 +90,7 @@ static fr_walked open_text(fr_literal_walk *w, char quote, bool key) {
 }
 
 static fr_walked close_text(fr_literal_walk *w) {
+    w->ended = true;
     put_byte(w, '"');
     return go(w, w->key ? AFTER_KEY : AFTER);
 }
@@ -150,6 +151,7 @@ static fr_walked maybe_closed(fr_literal_walk *w, char c) {
         return FR_WALKED;
     }
     if (c && strchr(w->key ? ":" : ",)]}", c)) {
+        w->ended = true;
         if (w->key) {
             put_byte(w, ':');
             return go(w, VALUE);
@@ -252,6 +254,7 @@ static fr_walked at_value(fr_literal_walk *w, char c) {
 }
 
 fr_walked fr_literal_step(fr_literal_walk *w, char c) {
+    w->ended = false;
     switch ((state)w->state) {
     case BEGIN:
         return c && strchr("([{", c) ? open_bracket(w, c) : FR_WALKED_WRONG;

@@ -17,6 +17,7 @@ typedef struct fr_literal_walk { // {.style} is at the beginning
     uint8_t state;
     char quote;                      // of the current string; '<': MARK_QUOTE
     bool key, comma;                 // the string is a key; a comma is due
+    bool ended;                      // the last byte showed the end of a string
     bool number;                     // the word has the bytes of a number
     char word[8];                    // its beginning
     size_t n;                        // bytes of the word, the key, or the current mark

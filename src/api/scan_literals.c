@@ -41,6 +41,7 @@ static fr_call_verdict end_literal(fr_call_scan *s) {
 fr_call_verdict fr_scan_literal(fr_call_scan *s, const char *text, char c) {
     if (s->place == FR_AT_FUNCTION) return at_function(s, text, c);
     const fr_walked is = fr_literal_step(&s->literal, c);
+    if (s->literal.ended) s->quoted = s->at;
     if (is == FR_WALKED_ALL) return end_literal(s);
     return is == FR_WALKED_WRONG ? FR_CALL_NOT : FR_CALL_MAYBE;
 }

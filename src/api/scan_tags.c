@@ -43,10 +43,13 @@ static fr_call_verdict at_key_end(fr_call_scan *s, const char *text) {
     const fr_call_tags *tags = &s->form->tags;
     const fr_scan_place then = *tags->value ? FR_AT_TAGS_VALUE_MARK : FR_AT_TAGS_VALUE;
     s->says = tags->json_end ? FR_SAYS_TEXT : FR_SAYS_NOTHING;
-    const fr_call_verdict is = read_to(s, text, tags->key_end, FR_AT_TAGS_KEY_END, then);
-    if (is != FR_CALL_NOT || !tags->json_end) return is;
-    s->says = FR_SAYS_JSON;
-    return read_to(s, text, tags->json_end, FR_AT_TAGS_KEY_END, then);
+    fr_call_verdict is = read_to(s, text, tags->key_end, FR_AT_TAGS_KEY_END, then);
+    if (is == FR_CALL_NOT && tags->json_end) {
+        s->says = FR_SAYS_JSON;
+        is = read_to(s, text, tags->json_end, FR_AT_TAGS_KEY_END, then);
+    }
+    if (s->place == then) s->quoted = s->at;
+    return is;
 }
 
 static fr_call_verdict at_key(fr_call_scan *s, const char *text, char c) {
@@ -124,6 +127,7 @@ static fr_call_verdict after_value(fr_call_scan *s, const char *text) {
         return fr_scan_go(s, FR_AT_TAGS_VALUE);
     }
     if (is == FR_CALL_WHOLE || key) take_value(s, text);
+    if (key) s->quoted = s->at;
     if (is == FR_CALL_WHOLE && s->taker) fr_take_end(s->taker);
     if (!key) return is;
     s->from = s->at;

@@ -318,12 +318,14 @@ static const example examples[] = {
      CALLS(HERMES),
      "`<tool_call>{\"name\"`: ",
      {{"f", "{}"}}},
+    // A string without an end: the next quote is its end, so that it holds the next mark.
     {"<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": "
      "\"x}}\n</tool_call>\nAgain:\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": "
      "\"x\"}}\n</tool_call>",
      CALLS(HERMES),
-     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"x}}\n</tool_call>\nAgain:\n",
-     {{"f", "{\"a\":\"x\"}"}}},
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"x}}\n</tool_call>\nAgain:\n"
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"x\"}}\n</tool_call>",
+     {{0}}},
     {"<tool_call>\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>",
      CALLS(HERMES),
      "<tool_call>\n",

@@ -200,11 +200,12 @@ bool fr_text_is_control(const fr_text *text, int32_t id); // structure, not text
 bool fr_text_is_end(const fr_text *text, int32_t id);     // it ends a generation
 
 // Renders a conversation with the chat template, up to the beginning of the assistant's turn, and
-// tokenizes it. Control tokens are parsed only where the template wrote them. FR_TEXT_CONTROL
-// parses them in messages too, so the author of a message can write in any role. FR_TEXT_BOS adds
-// the token only if the template did not write it. A template may need 1 MiB of the thread's stack.
-// FR_EUNSUP: there is no template, or it does not take tools. FR_EARG: the template refuses the
-// messages, or they are malformed. FR_ENOMEM.
+// tokenizes it. Control tokens, and marks of calls, results and thinking whatever their type, are
+// parsed only where the template wrote them. FR_TEXT_CONTROL parses them in messages too, so the
+// author of a message can write in any role. FR_TEXT_BOS adds the token only if the template did
+// not write it. A template may need 1 MiB of the thread's stack. FR_EUNSUP: there is no template,
+// or it does not take tools. FR_EARG: the template refuses the messages, or they are malformed.
+// FR_ENOMEM.
 typedef struct fr_chat_message {
     const char *role, *content; // role: "system", "user", "assistant", or another of the template
 } fr_chat_message;

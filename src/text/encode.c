@@ -75,19 +75,17 @@ static fr_status encode_plain(encoding *e, const char *text, size_t bytes, fr_er
     return fr_spm_text(&t->spm, &e->merger, text, bytes, e->ids, err);
 }
 
-// The end of the run around `at` in which control tokens are read; 0: they are not read here.
-static size_t control_end(const fr_marked *m, size_t *run, size_t at) {
-    while (*run < m->n_runs && m->run[*run].end <= at)
+// The longest special token at `at` that is in one run whose mark allows it, or that any text may hold.
+static int32_t special_at(const fr_vocab *v, const fr_marked *m, size_t *run, size_t at) {
+    const char *here = m->text.data + at;
+    const size_t left = m->text.n - at;
+    while (m->run[*run].end <= at)
         ++*run;
-    return *run < m->n_runs && m->run[*run].mark == FR_MARK_TEMPLATE ? m->run[*run].end : 0;
-}
-
-// The longest special token at text[at], control ones only up to `control`.
-static int32_t special_at(const fr_vocab *v, const fr_buffer *text, size_t at, size_t control) {
-    const char *here = text->data + at;
-    const int32_t any = fr_vocab_match_special(v, here, text->n - at, control == text->n);
-    if (control <= at || control == text->n) return any;
-    const int32_t within = fr_vocab_match_special(v, here, control - at, true);
+    const fr_text_run *in = &m->run[*run];
+    if (in->end == m->text.n) return fr_vocab_match_special(v, here, left, in->mark);
+    const int32_t any = fr_vocab_match_special(v, here, left, FR_MARK_MESSAGE);
+    if (in->mark == FR_MARK_MESSAGE) return any;
+    const int32_t within = fr_vocab_match_special(v, here, in->end - at, in->mark);
     if (any < 0 || within < 0) return any < 0 ? within : any;
     return fr_vocab_bytes(v, any) > fr_vocab_bytes(v, within) ? any : within;
 }
@@ -102,7 +100,7 @@ static fr_status encode_all(encoding *e, const fr_marked *m, fr_error *err) {
     while (!st && at < bytes) {
         if (at >= asked && (st = fr_watch_ask(e->merger.watch, err))) break;
         if (at >= asked) asked = at + ASK;
-        const int32_t id = special_at(v, &m->text, at, control_end(m, &run, at));
+        const int32_t id = special_at(v, m, &run, at);
         if (id < 0) {
             at++;
             continue;
@@ -171,7 +169,7 @@ fr_status fr_tokenizer_encode(const fr_tokenizer *t, const char *text, size_t by
 fr_status fr_tokenizer_encode_watched(const fr_tokenizer *t, const char *text, size_t bytes,
                                       unsigned flags, const fr_watch *watch, fr_ids *ids,
                                       fr_error *err) {
-    fr_text_run whole = {bytes, flags & FR_PARSE_SPECIAL ? FR_MARK_TEMPLATE : FR_MARK_MESSAGE};
+    fr_text_run whole = {bytes, flags & FR_PARSE_SPECIAL ? FR_MARK_TEMPLATE : FR_MARK_PLAIN};
     const fr_marked borrowed = {
         // read, never written
         .text = {.data = (char *)(uintptr_t)text, .n = bytes},

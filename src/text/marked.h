@@ -1,14 +1,16 @@
 // marked.h — text of which it is known, byte for byte, who wrote it.
 //
 // A rendered conversation is made of the template's own text and of what its messages hold. Only
-// the template may write control tokens: a user who types <|im_end|> does not end his turn.
+// the template may write control tokens, and marks of calls, results and thinking: a user who types
+// <|im_end|> does not end his turn.
 #ifndef FR_TEXT_MARKED_H
 #define FR_TEXT_MARKED_H
 #include "base/buffer.h"
 
 typedef enum fr_mark {
     FR_MARK_TEMPLATE, // trusted: control tokens are read in it
-    FR_MARK_MESSAGE,  // from outside: plain text
+    FR_MARK_MESSAGE,  // from outside: neither these nor the marks above are read in it
+    FR_MARK_PLAIN,    // no message: all user-defined tokens are read in it, control tokens are not
 } fr_mark;
 
 typedef struct fr_text_run { // bytes of one mark, from the end of the run before

@@ -6,8 +6,9 @@
 // the file. TURN: so is it, and where the file has it as user-defined, other marks are wrong too.
 // ADDED: a control token where the file has it as user-defined; an ordinary one is text. "</s>" is
 // none of these, because an HTML tag may look the same. ENDS: as a control token it ends an answer,
-// besides the ids that the file names.
-enum { OURS = 1, ENDS = 2, HINT = 4, ADDED = 8, TURN = OURS | HINT };
+// besides the ids that the file names. INNER: a mark of calls, results or thinking. Where the file has
+// it as user-defined, it is part of an answer's text, and a message cannot hold it.
+enum { OURS = 1, ENDS = 2, HINT = 4, ADDED = 8, INNER = 16, TURN = OURS | HINT };
 static const struct {
     const char *text;
     unsigned is;
@@ -55,6 +56,49 @@ static const struct {
     {"[EOT]", ADDED | ENDS},
     {"[EOS]", ADDED | ENDS},
     {"</s>", ENDS},
+    // Those that do not look like marks by themselves (fr_mend_is_mark).
+    {"<think>", INNER},
+    {"</think>", INNER},
+    {"<seed:think>", INNER},
+    {"</seed:think>", INNER},
+    {"<think:opensource>", INNER},
+    {"</think:opensource>", INNER},
+    {"[THINK]", INNER},
+    {"[/THINK]", INNER},
+    {"<tool_call>", INNER},
+    {"</tool_call>", INNER},
+    {"<tool_response>", INNER},
+    {"</tool_response>", INNER},
+    {"<tool_calls>", INNER},
+    {"</tool_calls>", INNER},
+    {"<TOOLCALL>", INNER},
+    {"</TOOLCALL>", INNER},
+    {"</function>", INNER},
+    {"</parameter>", INNER},
+    {"</invoke>", INNER},
+    {"<arg_key>", INNER},
+    {"</arg_key>", INNER},
+    {"<arg_value>", INNER},
+    {"</arg_value>", INNER},
+    {"<seed:tool_call>", INNER},
+    {"</seed:tool_call>", INNER},
+    {"<minimax:tool_call>", INNER},
+    {"</minimax:tool_call>", INNER},
+    {"<tool_calls:opensource>", INNER},
+    {"</tool_calls:opensource>", INNER},
+    {"<tool_call:opensource>", INNER},
+    {"</tool_call:opensource>", INNER},
+    {"<tool_sep:opensource>", INNER},
+    {"<arg_key:opensource>", INNER},
+    {"</arg_key:opensource>", INNER},
+    {"<arg_value:opensource>", INNER},
+    {"</arg_value:opensource>", INNER},
+    {"[TOOL_CALLS]", INNER},
+    {"[TOOL_RESULTS]", INNER},
+    {"[/TOOL_RESULTS]", INNER},
+    {"[TOOL_CONTENT]", INNER},
+    {"[CALL_ID]", INNER},
+    {"[ARGS]", INNER},
 };
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
@@ -80,6 +124,12 @@ static bool is_between(const fr_vocab *v, int32_t id, const char *begin, const c
 
 bool fr_mend_is_mark(const fr_vocab *v, int32_t id) {
     return is_between(v, id, "<|", "|>") || is_between(v, id, "<｜", "｜>");
+}
+
+// Gemma 4 has <|BEGIN> and <END|>, too.
+static bool is_inner(const fr_vocab *v, int32_t id) {
+    return mark_of(v, id) & INNER || fr_mend_is_mark(v, id) || is_between(v, id, "<|", ">") ||
+           is_between(v, id, "<", "|>") || is_between(v, id, "｜", "｜");
 }
 
 static bool is_bracketed(const fr_vocab *v, int32_t id) {
@@ -119,6 +169,7 @@ void fr_mend_types(fr_vocab *v, const fr_special_ids *s) {
         const fr_token_type type = fr_vocab_type(v, id);
         const unsigned ours = type == FR_TOKEN_USER ? OURS | ADDED : OURS;
         if (type == FR_TOKEN_CONTROL) continue;
+        if (type == FR_TOKEN_USER && is_inner(v, id)) v->flags[id] |= FR_VOCAB_INNER;
         if (mark_of(v, id) & ours || (type == FR_TOKEN_NORMAL && fr_mend_is_mark(v, id)) ||
             (users && type == FR_TOKEN_USER && fr_mend_is_mark(v, id)))
             make_control(v, id);

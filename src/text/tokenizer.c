@@ -281,7 +281,8 @@ int32_t fr_tokenizer_find(const fr_tokenizer *t, const char *text, size_t bytes)
 
 bool fr_tokenizer_names_control(const fr_tokenizer *t, const char *text, size_t bytes) {
     for (size_t at = 0; at < bytes; at++) {
-        const int32_t id = fr_vocab_match_special(&t->vocab, text + at, bytes - at, true);
+        const int32_t id =
+            fr_vocab_match_special(&t->vocab, text + at, bytes - at, FR_MARK_TEMPLATE);
         if (fr_token_is_control(t, id) || fr_token_is_end(t, id)) return true;
     }
     return false;

@@ -53,7 +53,8 @@ fr_status fr_tokenizer_encode_watched(const fr_tokenizer *t, const char *text, s
                                       unsigned flags, const fr_watch *watch, fr_ids *ids,
                                       fr_error *err);
 // The same for a text with marks: a control token is read only where the template wrote all its
-// bytes. Borders between runs have no other effect.
+// bytes, and so is a user-defined one that marks calls, results or thinking, as Gemma 4's <|"|>.
+// FR_MARK_PLAIN has the latter too. Borders between runs have no other effect.
 fr_status fr_tokenizer_encode_marked(const fr_tokenizer *t, const fr_marked *text,
                                      const fr_watch *watch, fr_ids *ids, fr_error *err);
 // A lower bound of the number of tokens that encode makes of the text, in far less time. Callers

@@ -115,7 +115,13 @@ static int first_special(const fr_vocab *v, int low, int high, size_t k, int byt
     return low;
 }
 
-int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes, bool control) {
+static bool may_be_in(const fr_vocab *v, int32_t id, fr_mark mark) {
+    const bool user = fr_vocab_type(v, id) == FR_TOKEN_USER;
+    if (mark == FR_MARK_TEMPLATE) return true;
+    return user && (mark == FR_MARK_PLAIN || !(v->flags[id] & FR_VOCAB_INNER));
+}
+
+int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes, fr_mark mark) {
     uint8_t first = bytes ? (uint8_t)text[0] : 0;
     if (!bytes || !(v->special_first[first >> 6] >> (first & 63) & 1)) return -1;
     int32_t best = -1;
@@ -123,7 +129,7 @@ int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes
     for (size_t k = 0; low < high; k++) {
         int32_t id = v->special[low]; // the shortest of them comes first
         if (fr_vocab_bytes(v, id) == k) {
-            if (k && (control || fr_vocab_type(v, id) == FR_TOKEN_USER)) best = id;
+            if (k && may_be_in(v, id, mark)) best = id;
             while (low < high && fr_vocab_bytes(v, v->special[low]) == k)
                 low++;
         }
@@ -136,7 +142,7 @@ int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes
 }
 
 int32_t fr_vocab_find_special(const fr_vocab *v, const char *text, size_t bytes) {
-    int32_t id = fr_vocab_match_special(v, text, bytes, true);
+    int32_t id = fr_vocab_match_special(v, text, bytes, FR_MARK_TEMPLATE);
     return id >= 0 && fr_vocab_bytes(v, id) == bytes ? id : -1;
 }
 

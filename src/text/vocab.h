@@ -20,7 +20,8 @@ enum { // bits of fr_vocab.flags above the type
     FR_VOCAB_END = 8,     // ends a generation
     FR_VOCAB_RSTRIP = 16, // white space after it is dropped
     FR_VOCAB_ADDED = 32,  // ordinary, but no merge makes it: matched like control tokens
-    FR_VOCAB_RAW = 64     // BPE: not spelled in the byte-level alphabet
+    FR_VOCAB_RAW = 64,    // BPE: not spelled in the byte-level alphabet
+    FR_VOCAB_INNER = 128, // user-defined, and a mark of calls, results or thinking
 };
 
 typedef struct fr_vocab {
@@ -60,9 +61,9 @@ static inline const char *fr_vocab_text(const fr_vocab *v, int32_t id) {
 // The normal (or unused) token with exactly these bytes, or -1. If there are several, the lowest
 // id.
 int32_t fr_vocab_find(const fr_vocab *v, const char *text, size_t bytes);
-// The longest special token at the beginning of text[0, bytes), or -1. Tokens other than
-// user-defined ones are found only if `control`.
-int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes, bool control);
+// The longest special token at the beginning of text[0, bytes) that may be in a text of this mark
+// (marked.h), or -1.
+int32_t fr_vocab_match_special(const fr_vocab *v, const char *text, size_t bytes, fr_mark mark);
 // The special token with exactly these bytes, or -1.
 int32_t fr_vocab_find_special(const fr_vocab *v, const char *text, size_t bytes);
 

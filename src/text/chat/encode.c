@@ -56,7 +56,7 @@ static fr_status begin_answer(const fr_thinking_form *form, const fr_chat_reques
     }
     if (st || !begun->bytes) return st;
     out->thinks = opened && !memmem(begun->data, begun->bytes, form->close, n_close);
-    return fr_marked_add(marked, begun->data + from, begun->bytes - from, FR_MARK_MESSAGE, err);
+    return fr_marked_add(marked, begun->data + from, begun->bytes - from, FR_MARK_PLAIN, err);
 }
 
 // FR_ECONTEXT: the prompt cannot fit, by its bytes.

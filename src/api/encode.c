@@ -1,9 +1,7 @@
 // encode.c — prompts and messages to ids. A "prompt" is a string, a list of ids, a list of ids
 // and strings in one, an object with a "prompt_string", or a list of any of these, which are
 // prompts of their own.
-#define _GNU_SOURCE
 #include "api/fields.h"
-#include "api/forms.h"
 #include "api/value.h"
 #include "base/alloc.h"
 #include <stdio.h>
@@ -202,37 +200,21 @@ static fr_status read_prediction(fr_api_request *r, const fr_api_model *m, fr_er
     return st;
 }
 
-// Whether it is a control token that is part of the mark, not one for unknown text.
-static bool is_part(const fr_tokenizer *t, int32_t id, const char *mark) {
-    size_t n;
-    const char *bytes = fr_token_is_control(t, id) ? fr_token_bytes(t, id, &n) : NULL;
-    return bytes && n && memmem(mark, strlen(mark), bytes, n);
-}
-
-// The control tokens that the mark is made of, or begins with, in this model.
-static fr_status show_mark(fr_api_request *r, const fr_tokenizer *t, const char *mark,
-                           fr_error *err) {
-    fr_ids ids = {0};
-    fr_status st = fr_tokenizer_encode(t, mark, strlen(mark), FR_PARSE_SPECIAL, &ids, err);
-    for (size_t i = 0; i < ids.n && !st; i++) {
-        bool is_new = is_part(t, ids.data[i], mark);
-        for (size_t k = 0; k < r->shown.n && is_new; k++)
-            is_new = r->shown.data[k] != ids.data[i];
-        if (is_new) st = fr_ids_push(&r->shown, ids.data[i], err);
-    }
-    fr_ids_free(&ids);
+static fr_status add_shown(fr_api_request *r, const fr_api_shown *shown, fr_error *err) {
+    const size_t n = r->tools ? shown->ids.n : shown->n_thinking;
+    fr_status st = FR_OK;
+    for (size_t i = 0; i < n && !st; i++)
+        st = fr_ids_push(&r->shown, shown->ids.data[i], err);
     return st;
 }
 
 // The marks of thinking and, with tools, of calls.
-static fr_status read_marks(fr_api_request *r, const fr_tokenizer *t, fr_error *err) {
-    const char *mark;
-    fr_status st = FR_OK;
+static fr_status read_marks(fr_api_request *r, const fr_api_model *m, fr_error *err) {
+    fr_api_shown own = {0};
     if (r->kind != FR_API_CHAT) return FR_OK;
-    for (size_t i = 0; !st && (mark = fr_thinking_mark(i)); i++)
-        st = show_mark(r, t, mark, err);
-    for (size_t i = 0; !st && r->tools && (mark = fr_call_mark(i)); i++)
-        st = show_mark(r, t, mark, err);
+    fr_status st = m->shown ? FR_OK : fr_api_shown_open(&own, m->tokenizer, err);
+    if (!st) st = add_shown(r, m->shown ? m->shown : &own, err);
+    fr_api_shown_close(&own);
     return st;
 }
 
@@ -241,6 +223,6 @@ fr_status fr_api_encode(fr_api_request *r, const fr_api_model *model, fr_error *
         r->kind == FR_API_CHAT ? read_messages(r, model, err) : read_prompts(r, model, err);
     if (!st) st = fr_api_read_bias(r, model, err);
     if (!st) st = fr_api_read_stop_tokens(r, model, err);
-    if (!st) st = read_marks(r, model->tokenizer, err);
+    if (!st) st = read_marks(r, model, err);
     return st ? st : read_prediction(r, model, err);
 }

@@ -6,6 +6,7 @@
 // wrong field, up to the first ": ".
 #ifndef FR_API_REQUEST_H
 #define FR_API_REQUEST_H
+#include "api/shown.h"
 #include "text/chat/chat.h"
 #include "text/tokenizer.h"
 #include "json/value.h"
@@ -83,7 +84,8 @@ typedef struct fr_api_model { // the parts of a model that encode text
     const fr_chat_template *chat; // may be {0} if no messages are encoded
     int n_vocab;                  // ids are below it
     int n_ctx; // a prompt with at least so many tokens, by its bytes alone, is refused; 0: none is
-    const fr_watch *watch; // polled for whether the result is still wanted; NULL: it is
+    const fr_watch *watch;     // polled for whether the result is still wanted; NULL: it is
+    const fr_api_shown *shown; // the tokenizer's; NULL: they are found for each request
 } fr_api_model;
 // After a parse: makes ids of prompts, of messages through the template, of bias and prediction.
 // Control tokens are read in prompts, as in llama.cpp, not in messages. FR_EARG; FR_EUNSUP: the

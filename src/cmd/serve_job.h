@@ -11,6 +11,7 @@ typedef struct fr_serve_job { // everything that is open
     const fr_cmd_args *args;
     fr_cmd_text text;
     fr_server server;
+    fr_api_shown shown;
     fr_http *http;
     char *list; // --drafters, cut up
     const char *drafters[FR_SERVE_DRAFTERS + 2];

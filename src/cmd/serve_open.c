@@ -196,7 +196,8 @@ fr_status fr_serve_open(fr_serve_job *j, const fr_parsed *parsed, fr_error *err)
     s->text = j->text.text;
     s->api = (fr_api_model){.tokenizer = s->engine->tokenizer,
                             .chat = &s->text->chat,
-                            .n_vocab = s->engine->model.config.n_vocab};
+                            .n_vocab = s->engine->model.config.n_vocab,
+                            .shown = &j->shown};
     s->defaults = defaults_of(args);
     s->seed_given = fr_option_given(&fr_cmd_serve.table, parsed, "seed");
     s->name = name_of(j);
@@ -212,7 +213,8 @@ fr_status fr_serve_open(fr_serve_job *j, const fr_parsed *parsed, fr_error *err)
     s->json_log = args->log_format == 1;
     s->quiet = args->quiet;
     s->created = time(NULL);
-    st = open_scheduler(j, err);
+    st = fr_api_shown_open(&j->shown, s->engine->tokenizer, err);
+    if (!st) st = open_scheduler(j, err);
     if (!st) st = fr_preparer_open(&s->preparer, err);
     if (!st) st = try_drafters(j, err);
     atomic_store(&s->ready, !st);
@@ -223,6 +225,7 @@ void fr_serve_close(fr_serve_job *j) {
     fr_http_close(j->http);
     fr_preparer_close(j->server.preparer);
     fr_scheduler_close(j->server.scheduler);
+    fr_api_shown_close(&j->shown);
     fr_cmd_text_close(&j->text);
     fr_engine_close(j->server.engine);
     fr_buffer_free(&j->key_file);

@@ -13,13 +13,16 @@
 
 // As Gemma 4 has it: strings of calls and results between quotes that are tokens.
 static const char TEMPLATE[] =
-    "{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content or '' }}{% for c in m.tool_calls or [] "
-    "%}<|tool_call>call:{{ c.function.name }}{ {%- for k, v in c.function.arguments | items %}{{ k }}:"
-    "<|\"|>{{ v }}<|\"|>{% endfor %}}<tool_call|>{% endfor %}{% if m.role == 'tool' %}<tool_response|>"
+    "{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content or '' }}{% for c in m.tool_calls or "
+    "[] "
+    "%}<|tool_call>call:{{ c.function.name }}{ {%- for k, v in c.function.arguments | items %}{{ k "
+    "}}:"
+    "<|\"|>{{ v }}<|\"|>{% endfor %}}<tool_call|>{% endfor %}{% if m.role == 'tool' "
+    "%}<tool_response|>"
     "{% endif %}<turn|>\n{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}";
-static const char *const marks[] = {"<|\"|>",     "<|tool_call>", "<tool_call|>", "<tool_response|>",
-                                    "<|channel>", "<channel|>",   "<|think|>",    "<tool_call>",
-                                    "</think>"};
+static const char *const marks[] = {"<|\"|>",           "<|tool_call>", "<tool_call|>",
+                                    "<tool_response|>", "<|channel>",   "<channel|>",
+                                    "<|think|>",        "<tool_call>",  "</think>"};
 enum { N_MARKS = sizeof marks / sizeof *marks };
 
 typedef struct world {
@@ -76,9 +79,12 @@ static void no_message_writes_a_mark(void **state) {
         "{\"messages\":[{\"role\":\"system\",\"content\":\"~\"},{\"role\":\"user\",\"content\":[{"
         "\"type\":\"text\",\"text\":\"~\"},{\"type\":\"text\",\"text\":\"~\"}]},{\"role\":"
         "\"assistant\",\"content\":\"~\",\"tool_calls\":[{\"id\":\"1\",\"type\":\"function\","
-        "\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"~\\\":\\\"x\\\"}\"}}]},{\"role\":\"tool\","
-        "\"tool_call_id\":\"1\",\"content\":\"~\"},{\"role\":\"user\",\"content\":\"~\"}],\"tools\":[{"
-        "\"type\":\"function\",\"function\":{\"name\":\"f\",\"description\":\"~\",\"parameters\":{}}}]}";
+        "\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"~\\\":\\\"x\\\"}\"}}]},{\"role\":"
+        "\"tool\","
+        "\"tool_call_id\":\"1\",\"content\":\"~\"},{\"role\":\"user\",\"content\":\"~\"}],"
+        "\"tools\":[{"
+        "\"type\":\"function\",\"function\":{\"name\":\"f\",\"description\":\"~\",\"parameters\":{}"
+        "}}]}";
     world w;
     int none[N_MARKS], some[N_MARKS];
     open_world(&w);
@@ -89,8 +95,8 @@ static void no_message_writes_a_mark(void **state) {
     for (int i = 0; i < N_MARKS; i++) {
         char text[64] = "";
         for (const char *at = marks[i]; *at; at++) // within a string of JSON within one, and in one
-            snprintf(text + strlen(text), sizeof text - strlen(text), *at == '"' ? "\\u0022" : "%.1s",
-                     at);
+            snprintf(text + strlen(text), sizeof text - strlen(text),
+                     *at == '"' ? "\\u0022" : "%.1s", at);
         if (i) { // the quote needs other escapes among the arguments
             count_marks(&w, body, text, some);
             assert_memory_equal(some, none, sizeof none);
@@ -156,7 +162,8 @@ static void every_forms_marks_are_known_to_vocabularies(void **state) {
     for (int calls = 0; calls < 2; calls++) {
         for (size_t i = 0; (mark = calls ? fr_call_mark(i) : fr_thinking_mark(i)); i++) {
             const size_t bytes = strlen(mark);
-            if (!strchr("<[", *mark) || !strchr(">]", mark[bytes - 1]) || strchr(mark, '=')) continue;
+            if (!strchr("<[", *mark) || !strchr(">]", mark[bytes - 1]) || strchr(mark, '='))
+                continue;
             expect_text_in_a_message(strstr(mark, "｜DSML｜") ? "｜DSML｜" : mark);
             n++;
         }
@@ -165,9 +172,10 @@ static void every_forms_marks_are_known_to_vocabularies(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_message_writes_a_mark),
-                                       cmocka_unit_test(an_answer_may_begin_with_a_mark),
-                                       cmocka_unit_test(plain_text_has_user_defined_tokens),
-                                       cmocka_unit_test(every_forms_marks_are_known_to_vocabularies)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_message_writes_a_mark),
+        cmocka_unit_test(an_answer_may_begin_with_a_mark),
+        cmocka_unit_test(plain_text_has_user_defined_tokens),
+        cmocka_unit_test(every_forms_marks_are_known_to_vocabularies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

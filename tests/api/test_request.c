@@ -871,6 +871,36 @@ static void thinking_that_is_not_finished_is_continued(void **state) {
     fr_api_close(&r);
 }
 
+// As the templates of each form write the same turn in a conversation.
+static void an_answer_goes_on_after_the_template_s_own_thinking(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        // what a template of the form has, the turn
+        {"<think>", "<think>\na\n</think>\n\nb"},
+        {"<seed:think>", "<seed:think>a</seed:think>\nb"},
+        {"[THINK]", "[THINK]a[/THINK]b"},
+        {"<|channel>thought", "<|channel>thought\na\n<channel|>b"},
+        {":opensource", "<think:opensource>a</think:opensource>b"},
+        {"<|START_THINKING|>", "<|START_THINKING|>a<|END_THINKING|>b"},
+    };
+    const fr_chat_template *usual = model.chat;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        fr_chat_template own = {0};
+        const int n =
+            snprintf(text, sizeof text, "{# %s #}{{ messages[0].content }};", cases[i][0]);
+        assert_int_equal(fr_chat_open(&own, text, (size_t)n, &err), FR_OK);
+        model.chat = &own;
+        take("{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\","
+             "\"reasoning_content\":\"a\",\"content\":\"b\"}]}");
+        snprintf(text, sizeof text, "q;%s", cases[i][1]);
+        expect_ids(0, text);
+        fr_api_close(&r);
+        fr_chat_close(&own);
+    }
+    model.chat = usual;
+}
+
 // What OpenAI's chats say by other names than templates do.
 static void templates_find_roles_and_effort(void **state) {
     (void)state;
@@ -1045,6 +1075,7 @@ int main(void) {
         cmocka_unit_test(a_prompt_may_begin_thinking),
         cmocka_unit_test(thinking_has_the_templates_marks),
         cmocka_unit_test(thinking_that_is_not_finished_is_continued),
+        cmocka_unit_test(an_answer_goes_on_after_the_template_s_own_thinking),
         cmocka_unit_test(templates_find_roles_and_effort),
         cmocka_unit_test(predictions_are_read),
         cmocka_unit_test(edges_are_in_the_engines_ranges),

@@ -7,8 +7,8 @@ static const fr_thinking_form FORMS[] = {
     {"<seed:think>", "</seed:think>", "", "\n", NULL},   // Seed
     {"[THINK]", "[/THINK]", "", "", NULL},               // Mistral
     {"<|channel>thought", "<channel|>", "\n", "", NULL}, // Gemma 4
-    // Hunyuan 3, whose templates put the mark together.
-    {"<think:opensource>", "</think:opensource>", "\n", "\n", ":opensource"},
+    // Hunyuan 3, whose templates put the mark together, and write nothing between it and the text.
+    {"<think:opensource>", "</think:opensource>", "", "", ":opensource"},
     {"<|START_THINKING|>", "<|END_THINKING|>", "", "", NULL}, // Command
 };
 enum { N_FORMS = sizeof FORMS / sizeof *FORMS };

@@ -24,6 +24,7 @@ static const fr_call_form FORMS[] = {
     // Mistral: a list, or a name and its arguments.
     {.begin = MISTRAL,
      .spare = true,
+     .instead = MISTRAL,
      .inside = {MARK_CALL_ID, MARK_ARGS},
      .body = FR_BODY_OBJECTS | FR_BODY_LIST | FR_BODY_NAMED,
      .at_once = true},

@@ -561,8 +561,8 @@ static void json_alone_is_no_call_where_calls_have_marks(void **state) {
     (void)state;
     static const char json[] = "{\"name\": \"now\", \"parameters\": {}}";
     json_t *tools = loaded(TOOLS);
-    static const char *const templates[] = {HERMES, CODER, GEMMA4, LFM2,
-                                            "... <function= ... parameters ..."};
+    static const char *const templates[] = {HERMES, CODER,   GEMMA4,
+                                            LFM2,   MISTRAL, "... <function= ... parameters ..."};
     for (size_t i = 0; i <= sizeof templates / sizeof *templates; i++) {
         const bool marked = i < sizeof templates / sizeof *templates;
         fr_api_answer a;

@@ -19,18 +19,19 @@ static bool is_of(const char *chat_template, const fr_call_form *form) {
 
 static void choose_forms(fr_api_answer *a, const char *chat_template) {
     const fr_call_form *form;
-    uint32_t spare = 0;
+    uint32_t spare = 0, usual = 0;
     bool instead = false, marked = false;
     for (size_t i = 0; (form = fr_call_form_at(i)); i++) {
         const bool its = is_of(chat_template, form), always = !form->where && !form->spare;
         if (its || always) a->forms |= 1u << i;
         if (form->spare) spare |= 1u << i;
+        if (form->usual) usual |= 1u << i;
         instead |= says(chat_template, form->instead);
         marked |= its;
     }
     if (!instead && !marked) a->forms |= spare;
     a->json_calls = !instead && says(chat_template, "parameters");
-    if (a->json_calls) a->forms &= ~1u; // the first is the usual one
+    if (a->json_calls) a->forms &= ~usual;
 }
 
 void fr_api_answer_open(fr_api_answer *a, bool thinks, bool open, bool tools,

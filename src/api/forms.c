@@ -20,7 +20,8 @@ static const fr_call_form FORMS[] = {
      .end = {END_CALL},
      .next = CALL,
      .instead = CALL,
-     .body = FR_BODY_OBJECTS | FR_BODY_LIST},
+     .body = FR_BODY_OBJECTS | FR_BODY_LIST,
+     .usual = true},
     // Mistral: a list, or a name and its arguments.
     {.begin = MISTRAL,
      .spare = true,

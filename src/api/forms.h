@@ -52,6 +52,7 @@ typedef struct fr_call_form {
     fr_call_tags tags;
     int body; // FR_BODY_*
     fr_form_place place;
+    bool usual;       // looked for unless the template's calls are JSON alone
     bool unsure;      // it has no mark, so that it looks like any other JSON
     bool any_member;  // ... and its objects begin with any member, and need no arguments
     bool at_once;     // the last byte of the body ends the call

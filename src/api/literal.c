@@ -174,13 +174,51 @@ static fr_walked begin_word(fr_literal_walk *w, char c) {
     return go(w, WORD);
 }
 
-static fr_walked end_word(fr_literal_walk *w, char c) {
+// The JSON of a word that is no number; NULL: it has none.
+static const char *json_of(const char *word, size_t n) {
     static const char *const words[][2] = {{"true", "true"}, {"false", "false"}, {"null", "null"},
                                            {"True", "true"}, {"False", "false"}, {"None", "null"},
                                            {"none", "null"}};
-    const char *json = NULL;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (w->n == strlen(words[i][0]) && !memcmp(w->word, words[i][0], w->n)) json = words[i][1];
+        if (n == strlen(words[i][0]) && !memcmp(word, words[i][0], n)) return words[i][1];
+    return NULL;
+}
+
+static bool is_number(const char *word, size_t n) {
+    fr_json_walk w = {0};
+    fr_walked is = fr_json_walk_step(&w, '[');
+    for (size_t i = 0; i < n && is != FR_WALKED_WRONG; i++)
+        is = fr_json_walk_step(&w, word[i]);
+    return is != FR_WALKED_WRONG && fr_json_walk_step(&w, ']') == FR_WALKED_ALL;
+}
+
+// Any word is a value: what is neither a number nor a name of JSON's or Python's is a string.
+static void write_bare(fr_literal_walk *w) {
+    char word[MOST_WORD];
+    if (!w->out || w->no_memory) return;
+    const size_t n = fr_trimmed(w->out->data + w->from, w->out->n - w->from);
+    memcpy(word, w->out->data + w->from, n);
+    w->out->n = w->from;
+    const char *json = json_of(word, n);
+    if (json) return put(w, json, strlen(json));
+    if (is_number(word, n)) return put(w, word, n);
+    put_byte(w, '"');
+    for (size_t i = 0; i < n; i++)
+        put_raw(w, word[i]);
+    put_byte(w, '"');
+}
+
+// No mark begins in it, nor a value of another kind.
+static bool is_bare_value(const fr_literal_walk *w, char c) {
+    return w->style & FR_LITERAL_BARE && (unsigned char)c >= ' ' && !strchr("{}[],<\"", c);
+}
+
+static fr_walked end_word(fr_literal_walk *w, char c) {
+    if (w->style & FR_LITERAL_BARE) {
+        write_bare(w);
+        return after_value(w, c);
+    }
+    const char *json = w->n <= sizeof w->word ? json_of(w->word, w->n) : NULL;
     if (!json && !w->number) return FR_WALKED_WRONG;
     if (json && w->out && !w->no_memory) {
         w->out->n = w->from;
@@ -190,7 +228,8 @@ static fr_walked end_word(fr_literal_walk *w, char c) {
 }
 
 static fr_walked in_word(fr_literal_walk *w, char c) {
-    if (!isalnum((unsigned char)c) && (!c || !strchr(".+-", c))) return end_word(w, c);
+    const bool word = isalnum((unsigned char)c) || (c && strchr(".+-", c));
+    if (!word && !is_bare_value(w, c)) return end_word(w, c);
     w->number &= isdigit((unsigned char)c) || (c && strchr(".+-eE", c));
     if (w->n < sizeof w->word) w->word[w->n] = c;
     put_byte(w, c);
@@ -250,7 +289,8 @@ static fr_walked at_value(fr_literal_walk *w, char c) {
         w->key = false;
         return go(w, OPENING);
     }
-    return isalnum((unsigned char)c) || c == '-' ? begin_word(w, c) : FR_WALKED_WRONG;
+    const bool bare = is_bare_value(w, c) && c != '\'' && c != '`';
+    return isalnum((unsigned char)c) || c == '-' || bare ? begin_word(w, c) : FR_WALKED_WRONG;
 }
 
 fr_walked fr_literal_step(fr_literal_walk *w, char c) {

@@ -8,6 +8,7 @@ enum {                          // what a value may have besides JSON's
     FR_LITERAL_PYTHON = 1,      // '...', True, False, None, and KEY=VALUE in round brackets
     FR_LITERAL_APOSTROPHES = 2, // a ' ends a string only in front of what may follow one
     FR_LITERAL_QUOTES = 4,      // strings between MARK_QUOTE, without escapes; keys without quotes
+    FR_LITERAL_BARE = 8,        // strings without quotes, up to a comma or a bracket
 };
 
 typedef struct fr_literal_walk { // {.style} is at the beginning

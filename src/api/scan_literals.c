@@ -11,6 +11,25 @@ static size_t name_before(const fr_call_scan *s, const char *text) {
     return n - more;
 }
 
+// Whether a tool of that name is offered, or it is not known which ones are.
+static bool is_offered(const fr_call_scan *s, const char *name, size_t n) {
+    for (size_t i = 0; i < json_array_size(s->offered); i++) {
+        const json_t *tool = json_object_get(json_array_get(s->offered, i), "function");
+        const json_t *its = json_object_get(tool, "name");
+        if (json_string_length(its) == n && !memcmp(json_string_value(its), name, n)) return true;
+    }
+    return !s->offered;
+}
+
+// In Gemma's calls of tools that are offered, strings may lack their quotes. All other text in such
+// brackets explains the form, as in "call:NAME{KEY:VALUE}".
+static unsigned style_of(const fr_call_scan *s, const char *name, size_t n) {
+    if (s->kind == FR_BODY_PYTHON)
+        return s->form->apostrophes ? FR_LITERAL_PYTHON | FR_LITERAL_APOSTROPHES
+                                    : FR_LITERAL_PYTHON;
+    return is_offered(s, name, n) ? FR_LITERAL_QUOTES | FR_LITERAL_BARE : FR_LITERAL_QUOTES;
+}
+
 static fr_call_verdict at_function(fr_call_scan *s, const char *text, char c) {
     const bool python = s->kind == FR_BODY_PYTHON;
     if (c != (python ? '(' : '{'))
@@ -18,10 +37,7 @@ static fr_call_verdict at_function(fr_call_scan *s, const char *text, char c) {
                                                                          : FR_CALL_NOT;
     const size_t n = name_before(s, text);
     if (!n) return FR_CALL_NOT;
-    s->literal = (fr_literal_walk){.style = !python ? FR_LITERAL_QUOTES
-                                            : s->form->apostrophes
-                                                ? FR_LITERAL_PYTHON | FR_LITERAL_APOSTROPHES
-                                                : FR_LITERAL_PYTHON};
+    s->literal = (fr_literal_walk){.style = style_of(s, text + s->from, n)};
     if (s->taker) {
         fr_take_name(s->taker, text + s->from, n);
         s->literal.out = &s->taker->json;

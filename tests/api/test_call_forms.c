@@ -358,9 +358,9 @@ static void a_value_goes_on_after_half_of_an_end_mark(void **state) {
 static void a_call_that_is_refused_calls_nothing_that_it_quotes(void **state) {
     (void)state;
     static const char *const cases[][2] = {
-        {GEMMA4, "<|tool_call>call:w{d:2024-01-01,t:<|\"|><|tool_call>call:rm{}<tool_call|>"
+        {GEMMA4, "<|tool_call>call:w{d:\"\\uZZZZ\",t:<|\"|><|tool_call>call:rm{}<tool_call|>"
                  "<|\"|>}<tool_call|>"},
-        {GEMMA4, "<|tool_call>call:w{d:1.2.3,t:<|\"|>[TOOL_CALLS]rm{}<|\"|>}<tool_call|> so"},
+        {GEMMA4, "<|tool_call>call:w{d:\"\\u1\",t:<|\"|>[TOOL_CALLS]rm{}<|\"|>}<tool_call|> so"},
         {HERMES,
          "<tool_call>{\"name\":\"w\",\"arguments\":\"<|tool_call_start|>[rm()]<|tool_call_end|>\"}"
          "</tool_call>"},
@@ -464,6 +464,41 @@ static void a_value_that_is_no_json_is_text(void **state) {
     }
 }
 
+// Gemma's strings may lack their quotes in calls of tools that are offered. Else the text explains the
+// form.
+static void bare_words_are_strings_of_tools_that_are_offered(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"<|tool_call>call:edit{n:3,path:2024-01-01,text:New York }<tool_call|>",
+         "{'n':3,'path':'2024-01-01','text':'New York'}"},
+        {"<|tool_call>call:edit{list:[a,1,b c],obj:{k:/x/y.txt}}<tool_call|>",
+         "{'list':['a',1,'b c'],'obj':{'k':'/x/y.txt'}}"},
+        {"<|tool_call>call:edit{path:a:b,text:<|\"|>}<|\"|>}<tool_call|>",
+         "{'path':'a:b','text':'}'}"},
+        {"<|tool_call>call:NAME{KEY:VALUE}<tool_call|>", NULL},
+        {"<|tool_call>call:edit{path:VALUE, ...}<tool_call|>", NULL},
+        {"<|tool_call>call:edit{path:[TOOL_CALLS]now{}}<tool_call|>", NULL},
+        {"<|tool_call>call:edit{path:so} and so on", NULL},
+    };
+    json_t *tools = loaded(TOOLS);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cases[i][0];
+        const size_t n = strlen(text);
+        for (size_t piece = 1; piece <= n; piece += n - 1) {
+            fr_api_answer a;
+            open_answer(&a, "... <|tool_call> ...", tools);
+            take(&a, text, n, piece, piece);
+            json_t *given = cases[i][1] ? loaded(cases[i][1]) : NULL;
+            if (a.n_calls != !!given) fail_msg("%s: %d calls", text, a.n_calls);
+            if (given) expect_call(&a.call[0], "edit", given, text);
+            assert_int_equal(a.content.n, given ? 0 : n);
+            json_decref(given);
+            fr_api_answer_close(&a);
+        }
+    }
+    json_decref(tools);
+}
+
 static void a_call_after_one_that_is_refused_is_one(void **state) {
     (void)state;
     static const char *const cases[][3] = {
@@ -474,7 +509,7 @@ static void a_call_after_one_that_is_refused_is_one(void **state) {
          "<tool_call>{\"name\":\"now\"}"},
         {HERMES, "<tool_call>{\"name\":\"w\",\"arguments\":{\"t\":\"[TOOL_CALLS]rm{}\"} ",
          "<tool_call>{\"name\":\"now\"}</tool_call>"},
-        {"... <|tool_call> ...", "<|tool_call>call:w{d:1-1}<tool_call|>",
+        {"... <|tool_call> ...", "<|tool_call>call:w{d:\"\\uZ\"}<tool_call|>",
          "<|tool_call>call:now{}<tool_call|>"},
         {HARMONY, "<|channel|>commentary to=functions.w$<|message|>{}<|call|>",
          "<|start|>assistant<|channel|>commentary to=functions.now<|message|>{}<|call|>"},
@@ -586,6 +621,7 @@ int main(void) {
         cmocka_unit_test(a_call_that_is_refused_calls_nothing_that_it_quotes),
         cmocka_unit_test(a_call_that_goes_wrong_calls_nothing_that_it_quotes),
         cmocka_unit_test(a_value_that_is_no_json_is_text),
+        cmocka_unit_test(bare_words_are_strings_of_tools_that_are_offered),
         cmocka_unit_test(a_call_after_one_that_is_refused_is_one),
         cmocka_unit_test(forms_are_those_of_the_template),
         cmocka_unit_test(json_alone_is_no_call_where_calls_have_marks),

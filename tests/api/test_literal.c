@@ -12,7 +12,8 @@
 enum {
     PYTHON = FR_LITERAL_PYTHON,
     LFM2 = PYTHON | FR_LITERAL_APOSTROPHES,
-    GEMMA = FR_LITERAL_QUOTES
+    GEMMA = FR_LITERAL_QUOTES,
+    BARE = GEMMA | FR_LITERAL_BARE
 };
 
 static void values_become_json(void **state) {
@@ -65,6 +66,23 @@ static void values_become_json(void **state) {
         {GEMMA, "'a'", NULL},
         {GEMMA, "<|\"|>a", NULL},
         {GEMMA, "<|\"a<|\"|>", NULL},
+        {BARE, "2024-01-01", "\"2024-01-01\""},
+        {BARE, "{d:2024-01-01, t : 12:30 ,v:1.2.3,n:-1.5e2}",
+         "{\"d\":\"2024-01-01\",\"t\":\"12:30\",\"v\":\"1.2.3\",\"n\":-150.0}"},
+        {BARE, "[New York , /a b.txt,caf\u00e9, C:\\dir ]",
+         "[\"New York\",\"/a b.txt\",\"caf\u00e9\",\"C:\\\\dir\"]"},
+        {BARE, "{a:[007,+5,.5,-,1 2,3 ]}", "{\"a\":[\"007\",\"+5\",\".5\",\"-\",\"1 2\",3]}"},
+        {BARE, "[true , false,null,None,True story]", "[true,false,null,null,\"True story\"]"},
+        {BARE, "{a:x,b:{c:y},e:<|\"|>z<|\"|>}", "{\"a\":\"x\",\"b\":{\"c\":\"y\"},\"e\":\"z\"}"},
+        {BARE, "{a:b[1]}", NULL},
+        {BARE, "{a:b<|\"|>c<|\"|>}", NULL},
+        {BARE, "{a:Paris, France}", NULL},
+        {BARE, "{a:b]", NULL},
+        {BARE, "{a:}", NULL},
+        {BARE, "{a:'b'}", NULL},
+        {BARE, "{a:b\nc}", NULL},
+        {GEMMA, "2024-01-01", NULL},
+        {GEMMA, "x", NULL},
         {GEMMA, "{a}", NULL},
         {GEMMA, "{:1}", NULL},
     };
@@ -101,6 +119,8 @@ static void wrong_bytes_are_found_at_once(void **state) {
                  {GEMMA, "{a:and so", 6},
                  {GEMMA, "{a:<b", 4},
                  {GEMMA, "{a:1)", 4},
+                 {BARE, "{a:and <so", 7},
+                 {BARE, "{a:and {so", 7},
                  {GEMMA, "{a:<|\"|>b<|\"|> so", 15}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fr_literal_walk w = {.style = cases[i].style};
@@ -120,7 +140,8 @@ static void nesting_keys_and_words_have_an_end(void **state) {
     } cases[] = {{PYTHON, "", "[", FR_JSON_MAX_NESTING},
                  {GEMMA, "", "{a:", 3 * FR_JSON_MAX_NESTING},
                  {GEMMA, "{", "a", 300},
-                 {PYTHON, "[", "1", 600}};
+                 {PYTHON, "[", "1", 600},
+                 {BARE, "[", "a ", 600}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fr_literal_walk w = {.style = cases[i].style};
         const size_t n = strlen(cases[i].again);

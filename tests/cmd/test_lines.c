@@ -319,7 +319,10 @@ static void an_interrupt_after_enter_stops_the_answer(void **state) {
         wait_for("\033[?2004l"); // the line was taken
         kill(t.chat, SIGINT);
         wait_for("; interrupted");
-        wait_for("\033[?2004h"); // the next one is asked for
+        t.n = 0;
+        type("/reset\r", 7, PATIENCE); // a second answer might end by itself
+        wait_for("starts anew");
+        wait_for("\033[?2004h"); // the next line is asked for
     }
     close_chat();
 }

@@ -2,6 +2,7 @@
 #include "kern/kern.h"
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 fr_act_kind fr_act_kind_of(fr_type weight) {
     const fr_qtype *t = fr_qtype_of((uint32_t)weight);
@@ -14,6 +15,10 @@ typedef struct layout {
     size_t d, s, ds, s16, s32, total;
 } layout;
 
+int fr_act_block(fr_act_kind kind) {
+    return kind == FR_ACT_Q256 ? 256 : 32;
+}
+
 static size_t round64(size_t bytes) {
     return (bytes + 63) & ~(size_t)63;
 }
@@ -21,7 +26,7 @@ static size_t round64(size_t bytes) {
 static layout lay_out(fr_act_kind kind, int n, int k) {
     layout l = {0};
     if (kind == FR_ACT_F32 || n <= 0 || k <= 0) return l;
-    const size_t block = kind == FR_ACT_Q32 ? 32 : 256;
+    const size_t block = (size_t)fr_act_block(kind);
     const size_t cells = ((size_t)k + block - 1) / block * (size_t)n; // (k-block, row) pairs
     l.d = round64(cells * block);
     if (kind == FR_ACT_Q32) {
@@ -53,5 +58,30 @@ void fr_act_place(fr_act *a, fr_act_kind kind, int n, int k, void *memory) {
     } else {
         a->s16 = (int16_t *)(base + l.s16);
         a->s32 = (int16_t *)(base + l.s32);
+    }
+}
+
+// One cell of `size` values, of the k-block b.
+#define COPY_CELL(member, size)                                                                    \
+    memcpy(to->member + (b * (size_t)to->n + (size_t)at) * (size),                                 \
+           from->member + (b * (size_t)from->n + (size_t)row) * (size),                            \
+           (size) * sizeof *to->member)
+
+void fr_act_copy_row(const fr_act *to, int at, const fr_act *from, int row) {
+    const size_t block = (size_t)fr_act_block(to->kind),
+                 cells = ((size_t)to->k + block - 1) / block;
+    assert(to->kind == from->kind && to->k == from->k && to->kind != FR_ACT_F32);
+    assert(at >= 0 && at < to->n && row >= 0 && row < from->n);
+    for (size_t b = 0; b < cells; b++) {
+        COPY_CELL(q, block);
+        if (to->kind == FR_ACT_Q32) {
+            COPY_CELL(d, 1);
+            COPY_CELL(s, 1);
+            COPY_CELL(ds, 1);
+        } else {
+            COPY_CELL(d, 2);
+            COPY_CELL(s16, 16);
+            COPY_CELL(s32, 8);
+        }
     }
 }

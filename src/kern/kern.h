@@ -66,6 +66,9 @@ typedef struct fr_act {
 size_t fr_act_bytes(fr_act_kind kind, int n, int k); // memory for the arrays; 0 for F32
 // Lays the arrays out in fr_act_bytes of memory, each 64-byte aligned.
 void fr_act_place(fr_act *a, fr_act_kind kind, int n, int k, void *memory);
+// Row `row` of `from`, quantised, becomes row `at` of `to`; both of one kind and k, not F32.
+void fr_act_copy_row(const fr_act *to, int at, const fr_act *from, int row);
+int fr_act_block(fr_act_kind kind); // values in a k-block; not of F32
 
 // ---------------------------------------------------------------- attention
 // Slots 0..committed-1 hold the committed context (slot = position); scratch slot committed+i
@@ -98,6 +101,9 @@ typedef struct fr_attend { // one KV head, n_q query rows (any mix of pass rows 
     const int32_t *pos;     // logical position of scratch slot i, `scratch` of them
     float scale;
     float *work; // fr_attend_work_floats(committed + scratch, head_dim) floats of this thread
+    // n_q scores more, one for each query row, whose key no slot has and whose value is 0: they count
+    // in the maximum and in the denominator. NULL: none.
+    const float *sink;
     // Above 0: each scaled score becomes cap * tanh(score / cap) before the maximum. 0: no cap.
     float cap;
 } fr_attend;
@@ -130,8 +136,11 @@ typedef struct fr_kern {
     void (*layernorm)(float *y, const float *x, const float *w, const float *b, int n, float eps);
     void (*add)(float *y, const float *x, int n); // y += x
     void (*scale)(float *y, float factor, int n); // y *= factor
+    // y = fma(factor, x, y): one rounding
+    void (*add_times)(float *y, float factor, const float *x, int n);
     // y = silu(gate) * up, and with the tanh form of GELU. y may be gate.
     void (*silu_mul)(float *y, const float *gate, const float *up, int n);
+    void (*clamped_mul)(float *y, const float *gate, const float *up, int n); // fr_clamped
     void (*gelu_mul)(float *y, const float *gate, const float *up, int n);
     void (*gelu)(float *y, const float *x, int n); // gelu_mul with up = 1. y may be x.
     // x = cap * tanh(x / cap); cap is finite and above 0. NaN stays NaN.

@@ -42,9 +42,24 @@ static inline uint64_t fr_fixed(float w) {
     return bits - UINT64_C(0x4330000000000000);
 }
 
+// 1 / (1 + e^-x)
+static inline float fr_sigmoid(float x) {
+    return 1.0f / (1.0f + fr_exp(-x));
+}
+
 // x / (1 + e^-x)
 static inline float fr_silu(float x) {
     return x / (1.0f + fr_exp(-x));
+}
+
+// The gated unit of gpt-oss: gate and up are cut off at 7 and +-7. NaN stays NaN.
+#define FR_CLAMP_AT   7.0f
+#define FR_CLAMP_RATE 1.702f
+static inline float fr_clamped(float gate, float up) {
+    const float g = gate > FR_CLAMP_AT ? FR_CLAMP_AT : gate;
+    const float below = up > FR_CLAMP_AT ? FR_CLAMP_AT : up;
+    const float u = below < -FR_CLAMP_AT ? -FR_CLAMP_AT : below;
+    return g / (1.0f + fr_exp(-(FR_CLAMP_RATE * g))) * (u + 1.0f);
 }
 
 // tanh a = a + a^3 p(a^2) for 0 <= a < 1. p is the polynomial of degree 6 with the least largest

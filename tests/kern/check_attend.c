@@ -20,7 +20,8 @@ typedef struct tree {
     const fr_view *views[MAX_Q];
     uint8_t *k, *v;
     float *work;
-    float scale, cap;
+    float scale, cap, sinks[MAX_Q];
+    bool sinks_count;
 } tree;
 
 static size_t plane_bytes(const tree *t, fr_kv_form form) {
@@ -45,6 +46,9 @@ static void make_shape(check *c, tree *t) {
     if (t->committed + t->scratch == 0) t->committed = 1;
     t->n_q = 1 + check_below(c, check_below(c, 2) ? 8 : MAX_Q);
     t->scale = check_uniform(c, 0.05f, 0.3f);
+    t->sinks_count = check_below(c, 3) == 0;
+    for (int r = 0; r < t->n_q; r++) // some above all scores, some that count for nothing
+        t->sinks[r] = check_uniform(c, -4, 4) * (check_below(c, 6) ? 1 : 40);
     t->cap = check_below(c, 2) ? 0.0f : caps[check_below(c, sizeof caps / sizeof *caps)];
 }
 
@@ -118,6 +122,7 @@ static float *attend(const fr_kern *kern, const tree *t, bool *gaps_intact) {
                               .pos = t->pos,
                               .scale = t->scale,
                               .cap = t->cap,
+                              .sink = t->sinks_count ? t->sinks : NULL,
                               .work = t->work});
     memset(&poison, CHECK_POISON, sizeof poison);
     for (int r = 0; r + 1 < t->n_q; r++)
@@ -166,7 +171,9 @@ static bool equals_plain_decoding(const fr_kern *kern, const tree *t, int r,
                   .head_dim = t->head_dim,
                   .n_q = 1,
                   .scale = t->scale,
-                  .cap = t->cap};
+                  .cap = t->cap,
+                  .sinks = {t->sinks[r]},
+                  .sinks_count = t->sinks_count};
     plain.k = check_buffer(plane_bytes(&plain, t->k_form));
     plain.v = check_buffer(plane_bytes(&plain, t->v_form));
     plain.work = check_buffer(fr_attend_work_floats(plain.committed, t->head_dim) * sizeof(float));
@@ -268,10 +275,11 @@ static void one_tree(check *c, tree *t, int number) {
         for (int d = 0; d < t->head_dim; d++)
             if (!(found[r * stride + d] > -3 && found[r * stride + d] < 3))
                 finite = false; // of V's size
-    check_case(c, intact && finite && !memcmp(expected, found, bytes) && check_fronts_intact(),
-               "attend tree %d: forms %d %d committed %d scratch %d head_dim %d rows %d cap %g",
-               number, t->k_form, t->v_form, t->committed, t->scratch, t->head_dim, t->n_q,
-               (double)t->cap);
+    check_case(
+        c, intact && finite && !memcmp(expected, found, bytes) && check_fronts_intact(),
+        "attend tree %d: forms %d %d committed %d scratch %d head_dim %d rows %d cap %g sinks %d",
+        number, t->k_form, t->v_form, t->committed, t->scratch, t->head_dim, t->n_q, (double)t->cap,
+        t->sinks_count);
     for (int i = 0; i < 3; i++) {
         const int r = check_below(c, t->n_q);
         check_case(c, equals_plain_decoding(c->kern, t, r, found + r * stride),

@@ -143,6 +143,10 @@ static void add_and_scale(check *c, int n) {
     c->ref->scale(y0, factor, n);
     c->kern->scale(y1, factor, n);
     compare(c, y0, y1, n, "scale");
+    x = odd_row(c, n), y0 = odd_row(c, n), y1 = copy_row(y0, n);
+    c->ref->add_times(y0, factor, x, n);
+    c->kern->add_times(y1, factor, x, n);
+    compare(c, y0, y1, n, "add_times");
 }
 
 typedef void gated_fn(float *y, const float *gate, const float *up, int n);
@@ -278,6 +282,7 @@ static void one_size(check *c, int n) {
     layernorm_in_place_and_not(c, n);
     add_and_scale(c, n);
     gated(c, c->ref->silu_mul, c->kern->silu_mul, n, "silu_mul");
+    gated(c, c->ref->clamped_mul, c->kern->clamped_mul, n, "clamped_mul");
     gated(c, c->ref->gelu_mul, c->kern->gelu_mul, n, "gelu_mul");
     gelu_in_place_and_not(c, n);
     softcap(c, n);

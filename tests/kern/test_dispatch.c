@@ -55,7 +55,7 @@ static void every_table_is_whole(void **state) {
         if (!k) continue;
         assert_int_equal(k->isa, isa);
         assert_true(k->quantize && k->rmsnorm && k->add && k->scale && k->silu_mul);
-        assert_true(k->gelu_mul && k->rope && k->attend && k->argmax);
+        assert_true(k->gelu_mul && k->clamped_mul && k->rope && k->attend && k->argmax);
         assert_true(k->layernorm && k->gelu && k->softcap);
         assert_true(k->run_max && k->weigh && k->split);
         for (int form = 0; form < FR_KV_FORMS; form++)

@@ -47,9 +47,13 @@ FR_INLINE __m256 weight_of(float *p, __m256 max) {
 
 // Scores to weights; returns 1 / denominator. A slot in line is its own position, so a whole block
 // of them adds lane by lane; the others follow one by one. Hidden slots add +0.
-static float weigh(const fr_query_block *w, const fr_view *view, float *p) {
+static float weigh(const fr_query_block *w, int row, float *p) {
+    const fr_view *view = w->job->view[row];
+    const float *sink = w->job->sink;
     const int n = w->end - w->begin, in_line = w->in_line - w->begin;
-    const __m256 max = _mm256_set1_ps(largest(p, (n + 15) & ~15));
+    float top = largest(p, (n + 15) & ~15);
+    if (sink && sink[row] > top) top = sink[row];
+    const __m256 max = _mm256_set1_ps(top);
     __m256 low = _mm256_setzero_ps(), high = low;
     int i = 0;
     for (; i + 16 <= in_line; i += 16) {
@@ -65,7 +69,8 @@ static float weigh(const fr_query_block *w, const fr_view *view, float *p) {
     for (i = rest; i < in_line; i++)
         lane[i % 16] += p[i];
     fr_query_rest(w, view, p, lane);
-    return 1.0f / fr_join16(_mm256_loadu_ps(lane), _mm256_loadu_ps(lane + 8));
+    const float sum = fr_join16(_mm256_loadu_ps(lane), _mm256_loadu_ps(lane + 8));
+    return 1.0f / (sink ? sum + fr_exp(sink[row] - top) : sum);
 }
 
 // ---------------------------------------------------------------- the whole
@@ -83,7 +88,7 @@ void fr_attend_avx2(const fr_attend *job) {
         float *p = fr_query_weights(&w, r, w.begin);
         if (job->cap) fr_softcap_avx2(p, (w.end - w.begin + 15) & ~15, job->cap);
         hide(&w, job->view[r], p);
-        inverse[r] = weigh(&w, job->view[r], p);
+        inverse[r] = weigh(&w, r, p);
     }
     fr_query_sums(&w, values);
     for (int r = 0; r < job->n_q; r++) {

@@ -10,7 +10,9 @@ void fr_rmsnorm_avx2(float *y, const float *x, const float *w, int n, float eps)
 void fr_layernorm_avx2(float *y, const float *x, const float *w, const float *b, int n, float eps);
 void fr_add_avx2(float *y, const float *x, int n);
 void fr_scale_avx2(float *y, float factor, int n);
+void fr_add_times_avx2(float *y, float factor, const float *x, int n);
 void fr_silu_mul_avx2(float *y, const float *gate, const float *up, int n);
+void fr_clamped_mul_avx2(float *y, const float *gate, const float *up, int n);
 void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, int n);
 void fr_gelu_avx2(float *y, const float *x, int n);
 void fr_softcap_avx2(float *x, int n, float cap);

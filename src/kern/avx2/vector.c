@@ -97,6 +97,15 @@ void fr_scale_avx2(float *y, float factor, int n) {
         y[i] *= factor;
 }
 
+void fr_add_times_avx2(float *y, float factor, const float *x, int n) {
+    const __m256 f = _mm256_set1_ps(factor);
+    int i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_fmadd_ps(f, _mm256_loadu_ps(x + i), _mm256_loadu_ps(y + i)));
+    for (; i < n; i++)
+        y[i] = __builtin_fmaf(factor, x[i], y[i]);
+}
+
 void fr_silu_mul_avx2(float *y, const float *gate, const float *up, int n) {
     const __m256 one = _mm256_set1_ps(1.0f), sign = _mm256_set1_ps(-0.0f);
     int i = 0;
@@ -120,6 +129,22 @@ FR_INLINE __m256 gelu8(__m256 x) {
     const __m256 t = _mm256_sub_ps(one, _mm256_div_ps(two, d));
     const __m256 half = _mm256_mul_ps(_mm256_set1_ps(0.5f), x);
     return _mm256_mul_ps(half, _mm256_add_ps(one, t));
+}
+
+void fr_clamped_mul_avx2(float *y, const float *gate, const float *up, int n) {
+    const __m256 one = _mm256_set1_ps(1.0f), most = _mm256_set1_ps(FR_CLAMP_AT);
+    const __m256 least = _mm256_set1_ps(-FR_CLAMP_AT), sign = _mm256_set1_ps(-0.0f);
+    const __m256 rate = _mm256_set1_ps(FR_CLAMP_RATE);
+    int i = 0;
+    for (; i + 8 <= n; i += 8) { // the second operand stays where it is NaN
+        const __m256 g = _mm256_min_ps(most, _mm256_loadu_ps(gate + i));
+        const __m256 u = _mm256_max_ps(least, _mm256_min_ps(most, _mm256_loadu_ps(up + i)));
+        const __m256 e = fr_exp8(_mm256_xor_ps(_mm256_mul_ps(rate, g), sign));
+        const __m256 s = _mm256_div_ps(g, _mm256_add_ps(one, e));
+        _mm256_storeu_ps(y + i, _mm256_mul_ps(s, _mm256_add_ps(u, one)));
+    }
+    for (; i < n; i++)
+        y[i] = fr_clamped(gate[i], up[i]);
 }
 
 void fr_gelu_mul_avx2(float *y, const float *gate, const float *up, int n) {

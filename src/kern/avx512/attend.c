@@ -42,9 +42,13 @@ FR_INLINE __m512 weight_of(float *p, __m512 top) {
 }
 
 // Scores to weights, exactly +0 where the row sees nothing; returns 1 / denominator.
-static float weigh(const fr_query_block *w, const fr_view *view, float *p) {
+static float weigh(const fr_query_block *w, int row, float *p) {
+    const fr_view *view = w->job->view[row];
+    const float *sink = w->job->sink;
     const int n = w->end - w->begin, in_line = w->in_line - w->begin;
-    const __m512 top = _mm512_set1_ps(largest(p, n));
+    float most = largest(p, n);
+    if (sink && sink[row] > most) most = sink[row];
+    const __m512 top = _mm512_set1_ps(most);
     __m512 sum = _mm512_setzero_ps(); // lane = slot % 16 = position % 16
     int i = 0;
     for (; i + 16 <= in_line; i += 16)
@@ -53,11 +57,14 @@ static float weigh(const fr_query_block *w, const fr_view *view, float *p) {
         const __mmask16 lanes = fr_lane_mask(in_line > i ? in_line - i : 0);
         sum = _mm512_mask_add_ps(sum, lanes, sum, weight_of(p + i, top));
     }
-    if (w->in_line >= w->end) return 1.0f / fr_join_lanes(sum);
-    _Alignas(64) float lanes[16];
-    _mm512_store_ps(lanes, sum);
-    fr_query_rest(w, view, p, lanes);
-    return 1.0f / fr_join_lanes(_mm512_load_ps(lanes));
+    if (w->in_line < w->end) {
+        _Alignas(64) float lanes[16];
+        _mm512_store_ps(lanes, sum);
+        fr_query_rest(w, view, p, lanes);
+        sum = _mm512_load_ps(lanes);
+    }
+    const float all = fr_join_lanes(sum);
+    return 1.0f / (sink ? all + fr_exp(sink[row] - most) : all);
 }
 
 // ---------------------------------------------------------------- the whole
@@ -76,7 +83,7 @@ void fr_attend_avx512(const fr_attend *job) {
         float *p = fr_query_weights(&w, r, w.begin);
         if (job->cap) fr_softcap_avx512(p, w.end - w.begin, job->cap);
         hide(&w, job->view[r], p);
-        inverse[r] = weigh(&w, job->view[r], p);
+        inverse[r] = weigh(&w, r, p);
     }
     fr_query_sums(&w, values);
     for (int r = 0; r < job->n_q; r++) {

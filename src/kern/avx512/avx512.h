@@ -11,7 +11,9 @@ void fr_layernorm_avx512(float *y, const float *x, const float *w, const float *
                          float eps);
 void fr_add_avx512(float *y, const float *x, int n);
 void fr_scale_avx512(float *y, float factor, int n);
+void fr_add_times_avx512(float *y, float factor, const float *x, int n);
 void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n);
+void fr_clamped_mul_avx512(float *y, const float *gate, const float *up, int n);
 void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, int n);
 void fr_gelu_avx512(float *y, const float *x, int n);
 void fr_softcap_avx512(float *x, int n, float cap);

@@ -69,6 +69,16 @@ void fr_scale_avx512(float *y, float factor, int n) {
     }
 }
 
+void fr_add_times_avx512(float *y, float factor, const float *x, int n) {
+    const __m512 f = _mm512_set1_ps(factor);
+    for (int i = 0; i < n; i += 16) {
+        const __mmask16 lanes = fr_lane_mask(n - i);
+        const __m512 u = _mm512_maskz_loadu_ps(lanes, x + i),
+                     v = _mm512_maskz_loadu_ps(lanes, y + i);
+        _mm512_mask_storeu_ps(y + i, lanes, _mm512_fmadd_ps(f, u, v));
+    }
+}
+
 void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n) {
     const __m512 one = _mm512_set1_ps(1.0f);
     const __m512i sign = _mm512_set1_epi32(INT32_MIN);
@@ -79,6 +89,21 @@ void fr_silu_mul_avx512(float *y, const float *gate, const float *up, int n) {
         const __m512 minus = _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), sign));
         const __m512 silu = _mm512_div_ps(x, _mm512_add_ps(one, fr_exp16(minus)));
         _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(silu, u));
+    }
+}
+
+void fr_clamped_mul_avx512(float *y, const float *gate, const float *up, int n) {
+    const __m512 one = _mm512_set1_ps(1.0f), most = _mm512_set1_ps(FR_CLAMP_AT);
+    const __m512 least = _mm512_set1_ps(-FR_CLAMP_AT), rate = _mm512_set1_ps(FR_CLAMP_RATE);
+    const __m512i sign = _mm512_set1_epi32(INT32_MIN);
+    for (int i = 0; i < n; i += 16) { // the second operand stays where it is NaN
+        const __mmask16 lanes = fr_lane_mask(n - i);
+        const __m512 g = _mm512_min_ps(most, _mm512_maskz_loadu_ps(lanes, gate + i));
+        const __m512 below = _mm512_min_ps(most, _mm512_maskz_loadu_ps(lanes, up + i));
+        const __m512 u = _mm512_max_ps(least, below), x = _mm512_mul_ps(rate, g);
+        const __m512 minus = _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), sign));
+        const __m512 s = _mm512_div_ps(g, _mm512_add_ps(one, fr_exp16(minus)));
+        _mm512_mask_storeu_ps(y + i, lanes, _mm512_mul_ps(s, _mm512_add_ps(u, one)));
     }
 }
 

@@ -78,7 +78,10 @@ static fr_act query_of(const fr_attend *job, fr_act_kind kind, const float *x) {
     return q;
 }
 
-static void attend_row(const fr_attend *job, const float *x, const fr_view *view, float *o) {
+static void attend_row(const fr_attend *job, int row) {
+    const float *x = job->q[row];
+    const fr_view *view = job->view[row];
+    float *o = job->o[row];
     const int slots = job->committed + job->scratch, head_dim = job->head_dim;
     const key_reader keys = key_readers[job->k_form];
     value_reader *value = value_readers[job->v_form];
@@ -90,6 +93,7 @@ static void attend_row(const fr_attend *job, const float *x, const fr_view *view
         if (job->cap) p[t] = fr_softcap(p[t], job->cap);
         if (p[t] > max) max = p[t];
     }
+    if (job->sink && job->sink[row] > max) max = job->sink[row];
     for (int d = 0; d < head_dim; d++)
         o[d] = 0;
     for (int t = 0; t < slots; t++) { // slots are in logical order
@@ -103,6 +107,7 @@ static void attend_row(const fr_attend *job, const float *x, const fr_view *view
     for (int half = 8; half; half /= 2)
         for (int l = 0; l < half; l++)
             lane[l] += lane[l + half];
+    if (job->sink) lane[0] += fr_exp(job->sink[row] - max);
     const float factor = 1.0f / lane[0];
     for (int d = 0; d < head_dim; d++)
         o[d] *= factor;
@@ -110,5 +115,5 @@ static void attend_row(const fr_attend *job, const float *x, const fr_view *view
 
 void fr_attend_scalar(const fr_attend *job) {
     for (int r = 0; r < job->n_q; r++)
-        attend_row(job, job->q[r], job->view[r], job->o[r]);
+        attend_row(job, r);
 }

@@ -11,7 +11,9 @@ void fr_layernorm_scalar(float *y, const float *x, const float *w, const float *
                          float eps);
 void fr_add_scalar(float *y, const float *x, int n);
 void fr_scale_scalar(float *y, float factor, int n);
+void fr_add_times_scalar(float *y, float factor, const float *x, int n);
 void fr_silu_mul_scalar(float *y, const float *gate, const float *up, int n);
+void fr_clamped_mul_scalar(float *y, const float *gate, const float *up, int n);
 void fr_gelu_mul_scalar(float *y, const float *gate, const float *up, int n);
 void fr_gelu_scalar(float *y, const float *x, int n);
 void fr_softcap_scalar(float *x, int n, float cap);

@@ -46,9 +46,19 @@ void fr_scale_scalar(float *y, float factor, int n) {
         y[i] *= factor;
 }
 
+void fr_add_times_scalar(float *y, float factor, const float *x, int n) {
+    for (int i = 0; i < n; i++)
+        y[i] = __builtin_fmaf(factor, x[i], y[i]);
+}
+
 void fr_silu_mul_scalar(float *y, const float *gate, const float *up, int n) {
     for (int i = 0; i < n; i++)
         y[i] = fr_silu(gate[i]) * up[i];
+}
+
+void fr_clamped_mul_scalar(float *y, const float *gate, const float *up, int n) {
+    for (int i = 0; i < n; i++)
+        y[i] = fr_clamped(gate[i], up[i]);
 }
 
 void fr_gelu_mul_scalar(float *y, const float *gate, const float *up, int n) {

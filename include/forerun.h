@@ -123,9 +123,10 @@ typedef struct fr_engine_info {
     int threads, n_layer, n_vocab, n_ctx_train, n_embd;
     uint64_t parameters;
     uint64_t file_bytes;    // total of all files of a split model
-    uint64_t weights_bytes; // bytes that one pass reads when every row has logits
+    uint64_t weights_bytes; // bytes that a pass of one row with logits reads
     uint64_t macs_per_row;  // multiply-accumulate operations
     double load_seconds;
+    uint64_t memory_bytes; // of all weights as they lie in memory; above weights_bytes with experts
 } fr_engine_info;
 const fr_engine_info *fr_engine_describe(const fr_engine *engine);
 

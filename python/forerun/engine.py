@@ -39,10 +39,12 @@ class EngineInfo:
     file_bytes: int
     """Total of all files of a split model."""
     weights_bytes: int
-    """Bytes that one pass reads when every row has logits."""
+    """Bytes that a pass of one row with logits reads."""
     macs_per_row: int
     """Multiply-accumulate operations."""
     load_seconds: float
+    memory_bytes: int
+    """Of all weights as they lie in memory."""
 
 
 def profile_folder() -> str | None:

@@ -13,7 +13,7 @@ static double speed_of_pack(const fr_engine *e, const fr_drafter_method *m) {
         fr_pack_open(&p, path, &unsaid))
         return 0;
     const fr_cost *cost = e->profile ? &e->profile->cost : NULL;
-    const double speed = fr_pack_speed(&p, cost, e->model.config.n_layer, e->model.weights_bytes);
+    const double speed = fr_pack_speed(&p, cost, e->model.config.n_layer, e->model.row_bytes);
     fr_pack_close(&p);
     return speed;
 }

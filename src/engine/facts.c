@@ -15,9 +15,10 @@ void fr_engine_take_facts(fr_engine *e, double load_seconds) {
                                .parameters = fr_model_parameters(e->gguf),
                                .quantization = e->quantization,
                                .file_bytes = fr_gguf_file_bytes(e->gguf),
-                               .weights_bytes = e->model.weights_bytes,
+                               .weights_bytes = e->model.row_bytes,
                                .macs_per_row = e->model.macs_per_row,
-                               .load_seconds = load_seconds};
+                               .load_seconds = load_seconds,
+                               .memory_bytes = e->model.weights_bytes};
 }
 
 const fr_engine_info *fr_engine_describe(const fr_engine *e) {

@@ -119,17 +119,11 @@ static void take_defaults(fr_config_reader *r, fr_config *c) {
 
 static fr_status read_keys(fr_config *c, int *value_length, const fr_gguf *g, fr_error *err) {
     fr_config_reader r = {.g = g, .arch = c->arch_name, .err = err};
-    int n_expert = 0;
     read_sizes(&r, c, value_length);
     take_defaults(&r, c);
     fr_config_rope(&r, c);
     fr_config_plans(&r, c);
-    fr_config_int(&r, (fr_config_name){"expert_count", NULL, false}, 0, 1 << 16, &n_expert);
-    if (!r.status && n_expert > 1) // one is none: its tensors would be refused by name
-        return fr_fail(
-            err, FR_EUNSUP,
-            "%s.expert_count: expected none, found %d: mixtures of experts cannot be run",
-            c->arch_name, n_expert);
+    fr_config_experts(&r, c);
     fr_config_refuse_unread(&r, c);
     return r.status;
 }

@@ -23,14 +23,20 @@ struct fr_config {
     char arch_name[32], name[128];
     int n_layer, d, d_ff, n_head, n_kv, head_dim, n_vocab, n_ctx_train;
     fr_layer_plan plan[FR_MAX_LAYERS]; // [n_layer]
-    float eps;                         // of every norm
-    float embed_scale;                 // embeddings are multiplied by it (1: not at all)
-    float logit_scale;                 // logits are multiplied by it (1: not at all)
-    float logit_cap;                   // ... and become cap * tanh(logit / cap); 0: not at all
-    bool ignores_final_cap;            // the file names a cap that the model does not have
-    bool tied;                         // the head is the embedding matrix
-    int window;                        // of layers that have one; 0: no layer has
-    bool has_local;                    // some layers rotate by the table of layers with a window
+    fr_experts experts;
+    float eps;              // of every norm
+    float embed_scale;      // embeddings are multiplied by it (1: not at all)
+    float logit_scale;      // logits are multiplied by it (1: not at all)
+    float logit_cap;        // ... and become cap * tanh(logit / cap); 0: not at all
+    bool ignores_final_cap; // the file names a cap that the model does not have
+    bool tied;              // the head is the embedding matrix
+    int window;             // of layers that have one; 0: no layer has
+    bool chunks; // a window is a chunk of so many positions, of which a row sees those up to itself
+    // Tempered layers (fr_layer_plan) multiply queries at position p by
+    // 1 + temperature * ln(1 + floor((p + temper_ahead) / temper_length)); temperature 0: none.
+    float temperature;
+    int temper_ahead, temper_length;
+    bool has_local; // some layers rotate by the table of layers with a window
 
     int n_rot;       // rotated values of a head
     bool neox;       // pairs (i, i + n_rot/2); else (2i, 2i+1)

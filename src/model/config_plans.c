@@ -42,7 +42,7 @@ static void read_scales(fr_config_reader *r, fr_config *c) {
     if (reads & FR_READS_TEMPERATURE)
         fr_config_float(r,
                         (fr_config_name){"attention.temperature_scale", "rope.scaling_beta", false},
-                        0, 1e3f, &p->temperature);
+                        0, 1e3f, &c->temperature);
     read_logits(r, c);
 }
 
@@ -51,7 +51,8 @@ static void check_activation(fr_config_reader *r, const fr_config *c) {
     static const char *const names[2][4] = {{"silu", "swish", "swiglu", ""},
                                             {"gelu_pytorch_tanh", "gelu", "geglu", "gelu_new"}};
     static const char *const suffixes[] = {"hidden_activation", "hidden_act"};
-    const bool gelu = c->plan[0].feed != FR_FEED_SILU;
+    const fr_feed feed = c->plan[0].feed;
+    const bool gelu = feed == FR_FEED_GELU || feed == FR_FEED_PLAIN;
     for (int s = 0; s < 2; s++) {
         fr_gguf_str found = {"", 0};
         if (r->status) return;
@@ -128,6 +129,12 @@ static bool reads_rotation(fr_config_reader *r, const fr_config *c) {
 
 // ---------------------------------------------------------------- plans
 
+// Families whose layers do not all rotate temper those that do not.
+static bool is_tempered(const fr_config *c, int layer) {
+    const bool still = c->plan[layer].rope == FR_ROPE_OF_NONE;
+    return c->temperature > 0 && (!(c->family->still_temperature > 0) || still);
+}
+
 void fr_config_plans(fr_config_reader *r, fr_config *c) {
     bool local[FR_MAX_LAYERS] = {false};
     read_scales(r, c);
@@ -141,11 +148,16 @@ void fr_config_plans(fr_config_reader *r, fr_config *c) {
     bool any_local = false;
     for (int i = 0; i < c->n_layer; i++)
         any_local |= local[i] &= c->window > 0 && c->family->windows != FR_WINDOW_NEVER;
+    c->chunks = c->family->chunks;
+    if (any_local && c->family->still_temperature > 0)
+        c->temperature = c->family->still_temperature;
+    if (!c->temper_length) c->temper_length = c->rope_ctx_orig;
     if (c->window >= c->n_ctx_train) c->window = 0; // no layer is limited by it
     for (int i = 0; i < c->n_layer; i++) {
         c->plan[i] = c->plan[0];
         c->plan[i].window = local[i] ? c->window : 0;
         c->plan[i].rope = rope_of(c, i, local[i], any_local, rotates);
+        c->plan[i].tempered = is_tempered(c, i);
         c->has_local |= c->plan[i].rope == FR_ROPE_OF_LOCAL;
     }
 }

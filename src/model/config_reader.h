@@ -37,6 +37,8 @@ void fr_config_layers_int(fr_config_reader *r, fr_config_name name, int low, int
 void fr_config_rope(fr_config_reader *r, fr_config *c);
 // The keys of scales, caps and windows; then the plan of every layer.
 void fr_config_plans(fr_config_reader *r, fr_config *c);
+// The keys of experts; then which layers have some, by their tensors.
+void fr_config_experts(fr_config_reader *r, fr_config *c);
 // FR_EUNSUP: a key that would change the text and that no call has read. The sentence names it.
 void fr_config_refuse_unread(fr_config_reader *r, const fr_config *c);
 

@@ -51,6 +51,20 @@ static void amend_glm4(fr_config *c, const fr_gguf *g) {
     }
 }
 
+// The largest model has no norms of queries and keys.
+static void amend_llama4(fr_config *c, const fr_gguf *g) {
+    const fr_gguf_kv *kv = fr_gguf_find(g, "llama4.expert_count");
+    if (kv && kv->count == 1 && kv->item != FR_GGUF_STR && fr_gguf_item_i64(kv, 0) == 128)
+        c->plan[0].qk_norm = FR_QK_PLAIN;
+    c->temper_ahead = 1;
+    c->temper_length = 8192;
+}
+
+// Norms of queries and keys are in some sizes alone.
+static void amend_glm4moe(fr_config *c, const fr_gguf *g) {
+    if (!fr_gguf_tensor_find(g, "blk.0.attn_q_norm.weight")) c->plan[0].qk_norm = FR_QK_PLAIN;
+}
+
 // Files of the 32B model may leave out the size of the window.
 static void amend_exaone4(fr_config *c, const fr_gguf *g) {
     (void)g;
@@ -58,7 +72,7 @@ static void amend_exaone4(fr_config *c, const fr_gguf *g) {
 }
 
 const fr_family fr_families[] = {
-    {.name = "llama", .windows = FR_WINDOW_ALL},
+    {.name = "llama", .windows = FR_WINDOW_ALL, .has_experts = FR_EXPERTS_SOME},
     {.name = "qwen2", .neox = true},
     {.name = "qwen3", .neox = true, .qk_norm = FR_QK_HEAD},
     {.name = "phi3", .neox = true, .windows = FR_WINDOW_ALL, .has_long_factors = true},
@@ -88,6 +102,54 @@ const fr_family fr_families[] = {
      .scales_embeddings = true,
      .reads = FR_READS_ATTENTION_CAP | FR_READS_FINAL_CAP,
      .amend = amend_gemma2},
+    {.name = "qwen3moe", .neox = true, .qk_norm = FR_QK_HEAD, .has_experts = FR_EXPERTS_ALWAYS},
+    {.name = "qwen2moe", .neox = true, .has_experts = FR_EXPERTS_ALWAYS, .keeps_weights = true},
+    {.name = "olmoe",
+     .neox = true,
+     .qk_norm = FR_QK_WHOLE,
+     .has_experts = FR_EXPERTS_ALWAYS,
+     .keeps_weights = true},
+    {.name = "granitemoe",
+     .has_experts = FR_EXPERTS_ALWAYS,
+     .reads = SCALES | FR_READS_ATTENTION_SCALE | FR_READS_FINETUNED},
+    {.name = "ernie4_5-moe", .has_experts = FR_EXPERTS_ALWAYS},
+    {.name = "bailingmoe2", .neox = true, .qk_norm = FR_QK_HEAD, .has_experts = FR_EXPERTS_ALWAYS},
+    {.name = "glm4moe",
+     .neox = true,
+     .ffn_norm = "post_attention_norm",
+     .qk_norm = FR_QK_HEAD,
+     .has_experts = FR_EXPERTS_ALWAYS,
+     .gating = FR_GATE_SIGMOID,
+     .amend = amend_glm4moe},
+    {.name = "gpt-oss",
+     .neox = true,
+     .ffn_norm = "post_attention_norm",
+     .feed = FR_FEED_CLAMPED,
+     .windows = FR_WINDOW_SOME,
+     .full_every = 2,
+     .has_sinks = true,
+     .has_experts = FR_EXPERTS_ALWAYS,
+     .gating = FR_GATE_CHOSEN,
+     .keeps_weights = true},
+    {.name = "llama4",
+     .qk_norm = FR_QK_UNIT,
+     .windows = FR_WINDOW_SOME,
+     .full_every = 4,
+     .rope_rule = FR_ROTATE_LOCAL,
+     .window = 8192,
+     .chunks = true,
+     .still_temperature = 0.1f,
+     .has_experts = FR_EXPERTS_ALWAYS,
+     .gating = FR_GATE_SIGMOID,
+     .keeps_weights = true,
+     .weighs_inputs = true,
+     .amend = amend_llama4},
+    {.name = "phimoe",
+     .neox = true,
+     .is_biased = true,
+     .windows = FR_WINDOW_ALL,
+     .has_experts = FR_EXPERTS_ALWAYS,
+     .has_long_factors = true},
     {.name = "smollm3", .rope_rule = FR_ROTATE_THREE},
     {.name = "granite", .reads = SCALES | FR_READS_ATTENTION_SCALE | FR_READS_FINETUNED},
     {.name = "minicpm", .reads = SCALES, .amend = amend_minicpm},
@@ -146,5 +208,5 @@ bool fr_plan_is_plain(const fr_layer_plan *p, int head_dim) {
     return p->attn_scale == fr_plan_of_llama(head_dim).attn_scale && p->norm == FR_NORM_RMS &&
            p->place == FR_NORM_BEFORE && p->feed == FR_FEED_SILU &&
            (p->qk_norm == FR_QK_PLAIN || p->qk_norm == FR_QK_HEAD) && p->rope != FR_ROPE_OF_NONE &&
-           !p->attn_cap && p->residual_scale == 1 && !p->temperature;
+           !p->experts && !p->attn_cap && p->residual_scale == 1 && !p->tempered;
 }

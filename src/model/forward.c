@@ -11,7 +11,9 @@
 
 static void view_of_row(const fr_forward *f, int row, int layer, int window, fr_view *view) {
     const fr_kv *kv = f->pass->kv[f->pass->rows[row].seq];
-    int oldest = window ? f->pos[row] - window + 1 : 0; // the first position inside the window
+    const int pos = f->pos[row];
+    const bool chunks = f->m->config.chunks;
+    const int oldest = !window ? 0 : chunks ? pos / window * window : pos - window + 1;
     view->first = oldest > 0 ? oldest : 0;
     if (view->first > kv->n_committed) view->first = kv->n_committed;
     memcpy(view->scratch, kv->ancestors[f->slot[row]], sizeof view->scratch);
@@ -184,10 +186,10 @@ static void deliver(fr_forward *f, int t, int nt) {
     finish_logits(f, f->logits, f->n_logits, t, nt);
 }
 
-// What queries at a position are multiplied by (fr_layer_plan.temperature).
+// What queries at a position are multiplied by (fr_config.temperature).
 static float temper_of(const fr_config *c, int pos) {
-    const double steps = (double)(pos / c->rope_ctx_orig); // an integer: rounded down
-    return (float)(1 + c->plan[0].temperature * fr_log(1 + steps));
+    const double steps = (double)((pos + c->temper_ahead) / c->temper_length); // rounded down
+    return (float)(1 + c->temperature * fr_log(1 + steps));
 }
 
 static void fill_rope(fr_forward *f, int t, int nt) {
@@ -198,7 +200,7 @@ static void fill_rope(fr_forward *f, int t, int nt) {
         const bool stretched = m->rope_long.freq && f->pass->kv[f->pass->rows[r].seq]->stretched;
         const fr_rope *rope = stretched ? &m->rope_long : &m->rope;
         fr_rope_fill(rope, false, f->pos[r], f->cs + (size_t)r * rope->n_rot);
-        if (m->config.plan[0].temperature > 0) f->temper[r] = temper_of(&m->config, f->pos[r]);
+        if (m->config.temperature > 0) f->temper[r] = temper_of(&m->config, f->pos[r]);
         if (m->config.has_local)
             fr_rope_fill(rope, true, f->pos[r], f->cs_local + (size_t)r * rope->n_rot);
     }
@@ -290,6 +292,7 @@ void fr_forward_run(fr_forward *f, const fr_pass *pass) {
            pass->stop <= f->m->config.n_layer);
     f->pass = pass;
     f->n_logits = 0;
+    f->experts_read = 0;
     for (int r = 0; r < pass->n_rows; r++)
         place_row(f, r);
     assert(f->n_logits <= f->limits.max_logits);
@@ -327,6 +330,10 @@ void fr_forward_put_tap(fr_forward *f, int tap, int row, const float *residual) 
     const size_t d = (size_t)f->m->config.d;
     assert(row < f->limits.max_rows && tap < f->limits.max_taps);
     memcpy(f->taps + ((size_t)tap * f->limits.max_rows + row) * d, residual, d * sizeof *residual);
+}
+
+int fr_forward_experts(const fr_forward *f) {
+    return f->experts_read;
 }
 
 int fr_forward_slot(const fr_forward *f, int row) {

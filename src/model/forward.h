@@ -59,6 +59,8 @@ float *fr_forward_logits(fr_forward *f, int row); // [outputs of the heads]; may
 const float *fr_forward_final(const fr_forward *f, int row);        // [d]
 const float *fr_forward_tap(const fr_forward *f, int tap, int row); // [d]
 int fr_forward_slot(const fr_forward *f, int row);                  // its scratch slot
+// Experts that the last pass read, summed over layers; 0: the model has none.
+int fr_forward_experts(const fr_forward *f);
 
 // Puts a result from elsewhere where fr_forward_final or fr_forward_tap reads it, until the next
 // pass. `row` is below max_rows: a row of the last pass, whose own result is lost, or one that the

@@ -1,132 +1,12 @@
-// layer.c — first the phases that all parts of a layer share (products, norms, the residual), then
-// attention, then feed-forward.
+// layer.c — first what both sublayers share (norms, the residual), then attention, then
+// feed-forward.
 #include "model/layer.h"
-#include "base/clock.h"
+#include "model/experts.h"
 #include "model/finite.h"
-#include "model/product.h"
 #include <math.h>
 #include <string.h>
 
-// ---------------------------------------------------------------- shared phases
-
-const char *fr_phase_name(fr_phase phase) {
-    static const char *const names[FR_PHASES] = {"enter", "norm", "quantize",  "products",
-                                                 "head",  "rope", "attention", "activation",
-                                                 "add",   "wait"};
-    return names[phase];
-}
-
-void fr_layer_mark(fr_forward *f, int t, fr_phase phase) {
-    if (!f->phase_seconds || t) return;
-    const double now = fr_seconds();
-    f->phase_seconds[phase] += now - f->marked;
-    f->marked = now;
-}
-
-void fr_layer_barrier(fr_forward *f, int t, fr_phase phase) {
-    fr_layer_mark(f, t, phase);
-    fr_pool_barrier(f->m->pool);
-    fr_layer_mark(f, t, FR_PHASE_WAIT);
-}
-
-// The least bytes of weights that a thread takes at once: some microseconds of reading. Kernels
-// take panels in pairs, so threads do too.
-enum { PIECE_BYTES = 32 << 10, PAIR = 2 };
-
-// Panels [p0, p1) of one output, as far as it has them.
-static void multiply_one(const fr_forward *f, const fr_layer_output *out, const fr_act *act, int p0,
-                         int p1, int t) {
-    const fr_matrix *w = out->w;
-    const int from = p0 > 0 ? p0 : 0, to = p1 < w->n_panels ? p1 : w->n_panels;
-    if (from < to)
-        fr_product(f->m, w, out->y, out->ldy, &act[fr_act_kind_of(w->type)], from, to, t);
-}
-
-// Panels [p0, p1) of all outputs laid end to end.
-static void multiply(const fr_forward *f, const fr_layer_output *out, int n_out, const fr_act *act,
-                     int p0, int p1, int t) {
-    for (int i = 0; i < n_out && p1 > 0; i++) {
-        multiply_one(f, &out[i], act, p0, p1, t);
-        p0 -= out[i].w->n_panels;
-        p1 -= out[i].w->n_panels;
-    }
-}
-
-static void activate(const fr_kern *kern, fr_layer_joining joining, float *first,
-                     const float *second, int n) {
-    switch (joining) {
-    case FR_END_TO_END:
-        return;
-    case FR_GATED_SILU:
-        kern->silu_mul(first, first, second, n);
-        return;
-    case FR_GATED_GELU:
-        kern->gelu_mul(first, first, second, n);
-        return;
-    case FR_GELU:
-        kern->gelu(first, first, n);
-    }
-}
-
-// The same panels of all outputs, then the activation of their columns while they are in this
-// thread's cache. On another core the cache lines would have to travel.
-static void multiply_activated(fr_forward *f, const fr_layer_output *out, int n_out,
-                               fr_layer_joining joining, int n, const fr_act *act, int p0, int p1,
-                               int t) {
-    const int m = out[0].w->m, begin = FR_PANEL * p0, end = FR_PANEL * p1 < m ? FR_PANEL * p1 : m;
-    for (int i = 0; i < n_out; i++)
-        multiply_one(f, &out[i], act, p0, p1, t);
-    fr_layer_mark(f, t, FR_PHASE_PRODUCTS);
-    for (int i = 0; i < n; i++) {
-        float *y[2] = {NULL, NULL};
-        for (int k = 0; k < n_out; k++) {
-            y[k] = out[k].y + (size_t)i * (size_t)m + begin;
-            if (out[k].bias) f->m->kern->add(y[k], out[k].bias + begin, end - begin);
-        }
-        activate(f->m->kern, joining, y[0], y[1], end - begin);
-    }
-    fr_layer_mark(f, t, FR_PHASE_ACTIVATION);
-}
-
-static int block_of(fr_act_kind kind) {
-    return kind == FR_ACT_Q256 ? 256 : 32;
-}
-
-void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_layer_output *out,
-                      int n_out, fr_layer_joining joining, int t, int nt) {
-    fr_act act[FR_ACT_KINDS];
-    bool have[FR_ACT_KINDS] = {false};
-    int k = out[0].w->k;
-    for (int i = 0; i < n_out; i++) {
-        fr_act_kind kind = fr_act_kind_of(out[i].w->type);
-        if (have[kind]) continue;
-        have[kind] = true;
-        fr_act_place(&act[kind], kind, n, k, f->act[kind]);
-        act[kind].x = x;
-        act[kind].ldx = ldx;
-        if (kind == FR_ACT_F32) continue;
-        int b0, b1;
-        fr_pool_share(k / block_of(kind), t, nt, &b0, &b1);
-        f->m->kern->quantize(&act[kind], x, ldx, b0, b1);
-    }
-    int panels = 0, p0, p1;
-    size_t panel_bytes = 1;
-    for (int i = 0; i < n_out; i++) {
-        panels += out[i].w->n_panels;
-        if (out[i].w->panel_bytes > panel_bytes) panel_bytes = out[i].w->panel_bytes;
-    }
-    if (joining != FR_END_TO_END) panels = out[0].w->n_panels;
-    fr_pool_deal(f->m->pool, t, (panels + PAIR - 1) / PAIR);
-    fr_layer_barrier(f, t, FR_PHASE_QUANTIZE);
-    const int least = 1 + (int)((PIECE_BYTES - 1) / (PAIR * panel_bytes));
-    while (fr_pool_take(f->m->pool, t, least, &p0, &p1)) {
-        if (joining != FR_END_TO_END)
-            multiply_activated(f, out, n_out, joining, n, act, PAIR * p0, PAIR * p1, t);
-        else
-            multiply(f, out, n_out, act, PAIR * p0, PAIR * p1, t);
-    }
-    fr_layer_barrier(f, t, out[0].w == f->head ? FR_PHASE_HEAD : FR_PHASE_PRODUCTS);
-}
+// ---------------------------------------------------------------- norms and the residual
 
 // The input of a sublayer: its norm of the residual, or the residual where it has none.
 static void norm_rows(fr_forward *f, fr_norm norm, int t, int nt) {
@@ -184,7 +64,8 @@ static void turn_head(fr_forward *f, const fr_layer_plan *p, int row, float *x, 
     if (bias && p->qk_norm != FR_QK_WHOLE) kern->add(x, bias, c->head_dim);
     if (p->qk_norm == FR_QK_HEAD) kern->rmsnorm(x, x, norm, c->head_dim, c->eps);
     if (p->rope != FR_ROPE_OF_NONE) kern->rope(x, cs + (size_t)row * c->n_rot, c->n_rot, c->neox);
-    if (p->qk_norm == FR_QK_ROTATED) kern->rmsnorm(x, x, norm, c->head_dim, c->eps);
+    if (p->qk_norm == FR_QK_ROTATED || (p->qk_norm == FR_QK_UNIT && p->rope != FR_ROPE_OF_NONE))
+        kern->rmsnorm(x, x, norm, c->head_dim, c->eps);
 }
 
 static const float *part(const float *v, size_t at) { // of a vector that may be absent
@@ -200,7 +81,7 @@ static void finish_head(fr_forward *f, const fr_layer *l, int layer, int i, int 
     if (head < c->n_head) {
         float *q = f->q + ((size_t)i * c->n_head + head) * hd;
         turn_head(f, p, row, q, part(l->q_bias, (size_t)head * hd), l->q_norm);
-        if (p->temperature > 0) kern->scale(q, f->temper[row], hd);
+        if (p->tempered) kern->scale(q, f->temper[row], hd);
         return;
     }
     head -= c->n_head;
@@ -224,11 +105,14 @@ static void attend_rows(fr_forward *f, int layer, int seq, int head, int from, i
     const float *q[FR_ATTEND_ROWS];
     float *o[FR_ATTEND_ROWS];
     const fr_view *view[FR_ATTEND_ROWS];
+    const float *sinks = f->m->layers[layer].sinks;
+    float sink[FR_ATTEND_ROWS];
     for (int j = from; j < to; j++) {
         int i = f->seq_begin[seq] + j / group;
         size_t at = ((size_t)i * c->n_head + head * group + j % group) * hd;
         q[j - from] = f->q + at;
         o[j - from] = f->att + at;
+        if (sinks) sink[j - from] = sinks[head * group + j % group];
         view[j - from] = &f->view[p->window ? VIEW_WINDOW : VIEW_FULL][i];
     }
     const fr_kv *kv = f->pass->kv[seq];
@@ -246,6 +130,7 @@ static void attend_rows(fr_forward *f, int layer, int seq, int head, int from, i
                                     .pos = kv->pos,
                                     .scale = p->attn_scale,
                                     .cap = p->attn_cap,
+                                    .sink = sinks ? sink : NULL,
                                     .work = f->work + (size_t)t * f->work_floats});
 }
 
@@ -339,21 +224,32 @@ void fr_layer_queries(fr_forward *f, int layer, int t, int nt) {
     attend(f, layer, t, nt);
 }
 
-void fr_layer_feed_forward(fr_forward *f, int layer, bool attended, int t, int nt) {
-    static const fr_layer_joining joining[] = {
-        [FR_FEED_SILU] = FR_GATED_SILU, [FR_FEED_GELU] = FR_GATED_GELU, [FR_FEED_PLAIN] = FR_GELU};
+// f->y = what a dense feed-forward makes of f->xn.
+static void feed(fr_forward *f, const fr_layer *l, fr_layer_joining joining, int t, int nt) {
     const fr_config *c = &f->m->config;
-    const fr_layer *l = &f->m->layers[layer];
-    const fr_layer_plan *p = &c->plan[layer];
+    const bool plain = joining == FR_GELU;
     fr_layer_output gate = FR_LAYER_OUTPUT(l->gate, f->gate), up = FR_LAYER_OUTPUT(l->up, f->up);
     gate.bias = l->gate_bias;
     up.bias = l->up_bias;
-    // A shared norm is of the residual before attention changed it: xn still holds it.
-    if (p->place != FR_NORM_SHARED || !attended) norm_rows(f, l->ffn_norm, t, nt);
-    const bool plain = p->feed == FR_FEED_PLAIN;
     fr_layer_project(f, f->xn, c->d, f->n_active, plain ? &up : (fr_layer_output[]){gate, up},
-                     plain ? 1 : 2, joining[p->feed], t, nt);
+                     plain ? 1 : 2, joining, t, nt);
     fr_layer_project(f, plain ? f->up : f->gate, c->d_ff, f->n_active,
                      &FR_LAYER_OUTPUT(l->down, f->y), 1, FR_END_TO_END, t, nt);
+}
+
+void fr_layer_feed_forward(fr_forward *f, int layer, bool attended, int t, int nt) {
+    static const fr_layer_joining joining[] = {[FR_FEED_SILU] = FR_GATED_SILU,
+                                               [FR_FEED_GELU] = FR_GATED_GELU,
+                                               [FR_FEED_CLAMPED] = FR_GATED_CLAMPED,
+                                               [FR_FEED_PLAIN] = FR_GELU};
+    const fr_config *c = &f->m->config;
+    const fr_layer *l = &f->m->layers[layer];
+    const fr_layer_plan *p = &c->plan[layer];
+    // A shared norm is of the residual before attention changed it: xn still holds it.
+    if (p->place != FR_NORM_SHARED || !attended) norm_rows(f, l->ffn_norm, t, nt);
+    if (p->experts)
+        fr_layer_read_experts(f, layer, joining[p->feed], t, nt);
+    else
+        feed(f, l, joining[p->feed], t, nt);
     add_rows(f, layer, l->down_bias, l->post_ffn_norm, t, nt);
 }

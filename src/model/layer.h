@@ -1,5 +1,4 @@
-// layer.h — a layer of a pass on the rows that are active (workspace.h), and the products that rows
-// enter and leave by. Private to forward.c.
+// layer.h — a layer of a pass on the rows that are active (workspace.h). Private to forward.c.
 //
 // One pass runs as one parallel region: every thread walks the layers, takes its share of each
 // phase, and meets the others at barriers. Shares are of rows (norms, residual), of k-blocks
@@ -7,32 +6,7 @@
 // ever split.
 #ifndef FR_MODEL_LAYER_H
 #define FR_MODEL_LAYER_H
-#include "model/workspace.h"
-
-// What the first thread did since the last mark belongs to `phase`.
-void fr_layer_mark(fr_forward *f, int t, fr_phase phase);
-// The end of a phase, for all threads.
-void fr_layer_barrier(fr_forward *f, int t, fr_phase phase);
-
-typedef struct fr_layer_output { // one matrix of a group that shares its input
-    const fr_matrix *w;
-    float *y;
-    int ldy;           // floats between rows of y
-    const float *bias; // added before an activation; NULL: none
-} fr_layer_output;
-#define FR_LAYER_OUTPUT(w_, y_)                                                                    \
-    ((fr_layer_output){.w = &(w_), .y = (y_), .ldy = (w_).m}) // rows of w_ alone
-
-typedef enum fr_layer_joining { // what becomes of the outputs
-    FR_END_TO_END,
-    FR_GATED_SILU, // the activation of the first times the second replaces the first
-    FR_GATED_GELU,
-    FR_GELU // the activation of the only one replaces it
-} fr_layer_joining;
-
-// y = x · w for n rows and each output. ldx: floats between rows of x.
-void fr_layer_project(fr_forward *f, const float *x, int ldx, int n, const fr_layer_output *out,
-                      int n_out, fr_layer_joining joining, int t, int nt);
+#include "model/project.h"
 
 // Attention of a layer, from the residual to the residual.
 void fr_layer_attention(fr_forward *f, int layer, int t, int nt);

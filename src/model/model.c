@@ -1,241 +1,12 @@
-// model.c — binds the tensors of a file twice: the first run checks shapes and adds up memory, the
-// second fills it. Then the matrices are repacked and RoPE is prepared.
+// model.c — opens a model: its tensors are bound (bind.h), the matrices repacked, RoPE prepared.
 #include "model/model.h"
 #include "kern/dequant.h"
 #include "kern/repack.h"
+#include "model/bind.h"
 #include "model/left_out.h"
-#include "model/repack.h"
 #include <assert.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
-
-typedef struct fr_binder {
-    fr_model *m;
-    fr_weights weights;
-    bool block; // layers and the norm after them alone; the head is the caller's
-    bool fill;
-    size_t bytes;         // first run: what the arena must hold
-    size_t packed_bytes;  // first run: ... of it all panels, which lie together
-    size_t panel_bytes;   // first run: of the largest panel
-    uint64_t done, total; // source bytes
-    fr_repack *matrices;  // second run
-    uint8_t *panels;      // second run: where the next matrix' lie
-    int n_matrices;
-    bool *bound;                  // by number of the tensor in the file
-    const float *rope_factors[2]; // for all contexts or short ones; for long ones; NULL: none
-    fr_status status;
-    fr_error *err;
-} fr_binder;
-
-static const fr_gguf_tensor *find(fr_binder *b, const char *name, bool required) {
-    const fr_gguf_tensor *t = fr_gguf_tensor_find(b->m->gguf, name);
-    if (!t && required)
-        b->status = fr_fail(b->err, FR_EDATA, "%s: expected a tensor, found none", name);
-    if (t) b->bound[t - fr_gguf_tensor_at(b->m->gguf, 0)] = true;
-    return t;
-}
-
-// A vector of n floats (norms, biases, RoPE factors), any type in the file, f32 here.
-static const float *bind_vector(fr_binder *b, const char *name, int n, bool required) {
-    if (b->status) return NULL;
-    const fr_gguf_tensor *t = find(b, name, required);
-    if (!t) return NULL;
-    if (t->n_dims != 1 || t->ne[0] != n) {
-        b->status = fr_fail(b->err, FR_EDATA, "%s: expected [%d], found %d dimensions, [%lld,%lld]",
-                            name, n, t->n_dims, (long long)t->ne[0], (long long)t->ne[1]);
-        return NULL;
-    }
-    if (!b->fill) {
-        b->bytes += FR_ARENA_ROUND((size_t)n * sizeof(float));
-        b->total += t->bytes;
-        return NULL;
-    }
-    b->done += t->bytes;
-    float *v = fr_arena_take(&b->m->arena, (size_t)n * sizeof(float));
-    fr_dequant_row(t->type, t->data, v, n);
-    return v;
-}
-
-// Room for a matrix whose rows begin `begin` bytes into its tensor, or where it lies in the file.
-static void place_matrix(fr_binder *b, fr_matrix *w, const fr_matrix *bound,
-                         const fr_gguf_tensor *t, size_t begin) {
-    const size_t bytes = bound->panel_bytes * (size_t)bound->n_panels;
-    if (!b->fill) {
-        if (b->weights == FR_WEIGHTS_PACKED) b->packed_bytes += FR_ARENA_ROUND(bytes);
-        if (bound->panel_bytes > b->panel_bytes) b->panel_bytes = bound->panel_bytes;
-        b->total += (uint64_t)fr_qtype_row_bytes(bound->type, bound->k) * (uint64_t)bound->m;
-        b->n_matrices++;
-        return;
-    }
-    *w = *bound;
-    b->m->macs_per_row += (uint64_t)w->m * (uint64_t)w->k;
-    b->m->weights_bytes += bytes;
-    if (b->weights == FR_WEIGHTS_IN_PLACE) {
-        w->rows = (const uint8_t *)t->data + begin;
-        return;
-    }
-    w->panels = b->panels;
-    b->matrices[b->n_matrices++] = (fr_repack){t, begin, w, b->panels};
-    b->panels += FR_ARENA_ROUND(bytes);
-}
-
-// Rows [first, first+m) of a matrix tensor with k inputs and rows_total outputs (a fused tensor
-// holds several).
-static void bind_rows(fr_binder *b, fr_matrix *w, const char *name, int first, int m,
-                      int rows_total, int k) {
-    if (b->status) return;
-    const fr_gguf_tensor *t = find(b, name, true);
-    if (!t) return;
-    if (t->n_dims != 2 || t->ne[0] != k || t->ne[1] != rows_total) {
-        b->status =
-            fr_fail(b->err, FR_EDATA, "%s: expected [%d,%d], found %d dimensions, [%lld,%lld]",
-                    name, k, rows_total, t->n_dims, (long long)t->ne[0], (long long)t->ne[1]);
-        return;
-    }
-    const fr_matrix bound = {.type = t->type,
-                             .m = m,
-                             .k = k,
-                             .n_panels = (m + FR_PANEL - 1) / FR_PANEL,
-                             .panel_bytes = fr_repack_panel_bytes(t->type, k)};
-    place_matrix(b, w, &bound, t, (size_t)fr_qtype_row_bytes(t->type, k) * (size_t)first);
-}
-
-static void bind_matrix(fr_binder *b, fr_matrix *w, const char *name, int m, int k) {
-    bind_rows(b, w, name, 0, m, m, k);
-}
-
-enum { BLOCK_NAME = 64 };
-
-// "blk.I.SUFFIX", in `name`.
-static const char *block_name(char name[BLOCK_NAME], int i, const char *suffix) {
-    snprintf(name, BLOCK_NAME, "blk.%d.%s", i, suffix);
-    return name;
-}
-
-// "blk.I.SUFFIX" in `name`, n values.
-static const float *bind_block_vector(fr_binder *b, int i, const char *suffix, int n,
-                                      bool required) {
-    char name[BLOCK_NAME];
-    return bind_vector(b, block_name(name, i, suffix), n, required);
-}
-
-static bool is_biased(const fr_config *c) {
-    return c->family && c->family->is_biased;
-}
-
-// STEM.weight, and STEM.bias where the family has one.
-static fr_norm bind_norm(fr_binder *b, const char *stem) {
-    char name[BLOCK_NAME + 8];
-    fr_norm norm = {0};
-    snprintf(name, sizeof name, "%s.weight", stem);
-    norm.w = bind_vector(b, name, b->m->config.d, true);
-    snprintf(name, sizeof name, "%s.bias", stem);
-    if (is_biased(&b->m->config)) norm.b = bind_vector(b, name, b->m->config.d, true);
-    return norm;
-}
-
-static fr_norm bind_block_norm(fr_binder *b, int i, const char *suffix) {
-    char stem[BLOCK_NAME];
-    return bind_norm(b, block_name(stem, i, suffix));
-}
-
-// Fused like the matrices, or one each: some files of fused matrices have biases of their own.
-static void bind_query_biases(fr_binder *b, fr_layer *l, int i) {
-    const fr_config *c = &b->m->config;
-    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
-    const bool required = is_biased(c);
-    char name[BLOCK_NAME];
-    if (!fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "attn_qkv.bias"))) {
-        l->q_bias = bind_block_vector(b, i, "attn_q.bias", nq, required);
-        l->k_bias = bind_block_vector(b, i, "attn_k.bias", nkv, required);
-        l->v_bias = bind_block_vector(b, i, "attn_v.bias", nkv, required);
-        return;
-    }
-    const float *all = bind_vector(b, name, nq + 2 * nkv, true);
-    l->q_bias = all;
-    l->k_bias = all ? all + nq : NULL;
-    l->v_bias = all ? all + nq + nkv : NULL;
-}
-
-static void bind_queries(fr_binder *b, fr_layer *l, int i) {
-    const fr_config *c = &b->m->config;
-    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim, all = nq + 2 * nkv;
-    char name[BLOCK_NAME];
-    if (fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "attn_qkv.weight"))) {
-        bind_rows(b, &l->q, name, 0, nq, all, c->d);
-        bind_rows(b, &l->k, name, nq, nkv, all, c->d);
-        bind_rows(b, &l->v, name, nq + nkv, nkv, all, c->d);
-    } else {
-        bind_matrix(b, &l->q, block_name(name, i, "attn_q.weight"), nq, c->d);
-        bind_matrix(b, &l->k, block_name(name, i, "attn_k.weight"), nkv, c->d);
-        bind_matrix(b, &l->v, block_name(name, i, "attn_v.weight"), nkv, c->d);
-    }
-    bind_query_biases(b, l, i);
-}
-
-static void bind_attention(fr_binder *b, fr_layer *l, int i) {
-    const fr_config *c = &b->m->config;
-    const int nq = c->n_head * c->head_dim, nkv = c->n_kv * c->head_dim;
-    const fr_qk_norm norm = c->plan[i].qk_norm;
-    char name[BLOCK_NAME];
-    bind_queries(b, l, i);
-    bind_matrix(b, &l->o, block_name(name, i, "attn_output.weight"), c->d, nq);
-    l->o_bias = bind_block_vector(b, i, "attn_output.bias", c->d, is_biased(c));
-    if (norm == FR_QK_PLAIN) return;
-    const bool whole = norm == FR_QK_WHOLE;
-    l->q_norm = bind_block_vector(b, i, "attn_q_norm.weight", whole ? nq : c->head_dim, true);
-    l->k_norm = bind_block_vector(b, i, "attn_k_norm.weight", whole ? nkv : c->head_dim, true);
-}
-
-// Gate and up stacked in one tensor.
-static void bind_stacked(fr_binder *b, fr_layer *l, int i) {
-    const fr_config *c = &b->m->config;
-    char name[BLOCK_NAME];
-    block_name(name, i, "ffn_up.weight");
-    bind_rows(b, &l->gate, name, 0, c->d_ff, 2 * c->d_ff, c->d);
-    bind_rows(b, &l->up, name, c->d_ff, c->d_ff, 2 * c->d_ff, c->d);
-    const float *both = bind_block_vector(b, i, "ffn_up.bias", 2 * c->d_ff, is_biased(c));
-    l->gate_bias = both;
-    l->up_bias = both ? both + c->d_ff : NULL;
-}
-
-static void bind_feed_forward(fr_binder *b, fr_layer *l, int i) {
-    const fr_config *c = &b->m->config;
-    const bool plain = c->plan[i].feed == FR_FEED_PLAIN;
-    char name[BLOCK_NAME];
-    const bool gated = fr_gguf_tensor_find(b->m->gguf, block_name(name, i, "ffn_gate.weight"));
-    if (!plain && gated) {
-        bind_matrix(b, &l->gate, name, c->d_ff, c->d);
-        l->gate_bias = bind_block_vector(b, i, "ffn_gate.bias", c->d_ff, is_biased(c));
-    }
-    if (plain || gated) {
-        bind_matrix(b, &l->up, block_name(name, i, "ffn_up.weight"), c->d_ff, c->d);
-        l->up_bias = bind_block_vector(b, i, "ffn_up.bias", c->d_ff, is_biased(c));
-    } else {
-        bind_stacked(b, l, i);
-    }
-    bind_matrix(b, &l->down, block_name(name, i, "ffn_down.weight"), c->d, c->d_ff);
-    l->down_bias = bind_block_vector(b, i, "ffn_down.bias", c->d, is_biased(c));
-}
-
-static void bind_layer(fr_binder *b, int i) {
-    const fr_config *c = &b->m->config;
-    const fr_norm_place place = c->plan[i].place;
-    const char *ffn_norm = c->family && c->family->ffn_norm ? c->family->ffn_norm : "ffn_norm";
-    fr_layer unused, *l = b->fill ? &b->m->layers[i] : &unused;
-    *l = (fr_layer){0};
-    if (place != FR_NORM_AFTER) l->attn_norm = bind_block_norm(b, i, "attn_norm");
-    bind_attention(b, l, i);
-    if (place == FR_NORM_AFTER || place == FR_NORM_AROUND) {
-        l->post_attn_norm = bind_block_norm(b, i, "post_attention_norm");
-        l->post_ffn_norm = bind_block_norm(b, i, "post_ffw_norm");
-    }
-    if (place == FR_NORM_SHARED) l->ffn_norm = l->attn_norm;
-    if (place == FR_NORM_BEFORE || place == FR_NORM_AROUND)
-        l->ffn_norm = bind_block_norm(b, i, ffn_norm);
-    bind_feed_forward(b, l, i);
-}
 
 enum { MAX_FACTORS = 1 << 11 }; // half the widest head
 
@@ -259,7 +30,7 @@ static void bind_rope_factors(fr_binder *b) {
                            "rope_factors_long.weight"};
     const bool needed[2] = {two, two && c->n_ctx_train > c->rope_ctx_orig};
     for (int t = 0; t < (two ? 2 : 1); t++) {
-        b->rope_factors[t] = bind_vector(b, name[t], c->n_rot / 2, needed[t]);
+        b->rope_factors[t] = fr_bind_vector(b, name[t], c->n_rot / 2, needed[t]);
         if (!b->fill) check_factors(b, name[t], c->n_rot / 2);
     }
 }
@@ -267,11 +38,12 @@ static void bind_rope_factors(fr_binder *b) {
 static void bind_all(fr_binder *b) {
     const fr_config *c = &b->m->config;
     for (int i = 0; i < c->n_layer && !b->status; i++)
-        bind_layer(b, i);
-    b->m->output_norm = bind_norm(b, "output_norm");
+        fr_bind_layer(b, i);
+    b->m->output_norm = fr_bind_norm(b, "output_norm");
     if (b->block) return;
-    bind_matrix(b, &b->m->head, c->tied ? "token_embd.weight" : "output.weight", c->n_vocab, c->d);
-    b->m->head_bias = bind_vector(b, "output.bias", c->n_vocab, false);
+    fr_bind_matrix(b, &b->m->head, c->tied ? "token_embd.weight" : "output.weight", c->n_vocab,
+                   c->d);
+    b->m->head_bias = fr_bind_vector(b, "output.bias", c->n_vocab, false);
     bind_rope_factors(b);
 }
 
@@ -383,6 +155,7 @@ fr_status fr_model_open_block(fr_model *m, const fr_gguf *g, const fr_config *co
     if (!st) st = bind_second(&b, &(fr_repack_report){0});
     if (!st) st = fr_rope_open(&m->rope, &m->config, NULL, err);
     m->weights_bytes += head->panel_bytes * (size_t)head->n_panels;
+    m->row_bytes += head->panel_bytes * (size_t)head->n_panels;
     m->macs_per_row += (uint64_t)head->m * (uint64_t)head->k;
     fr_free(b.bound);
     fr_free(b.matrices);

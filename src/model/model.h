@@ -17,12 +17,37 @@ typedef struct fr_norm {
     const float *w, *b; // w NULL: no norm; b NULL: no bias
 } fr_norm;
 
+// One matrix for each expert, all of one type and shape.
+typedef struct fr_stack {
+    fr_matrix first; // of expert 0
+    size_t stride; // bytes from the panels of one expert to those of the next, or rows in the file
+} fr_stack;
+
+static inline fr_matrix fr_stack_at(const fr_stack *s, int expert) {
+    fr_matrix w = s->first;
+    if (w.panels) w.panels += s->stride * (size_t)expert;
+    if (w.rows) w.rows += s->stride * (size_t)expert;
+    return w;
+}
+
+// What a layer with experts has beside the gate, up and down of its shared expert (fr_layer).
+typedef struct fr_layer_experts {
+    fr_matrix router;                             // [n][d]
+    const float *router_bias;                     // [n], added to its products; NULL: none
+    const float *choice_bias;                     // [n], for the choice alone; NULL: none
+    fr_stack gate, up, down;                      // [n] of them
+    const float *gate_bias, *up_bias, *down_bias; // [n][d_ff], [n][d_ff], [n][d]; NULL: none
+    fr_matrix shared_gate; // [1][d]: the shared expert counts as its sigmoid says; m 0: whole
+} fr_layer_experts;
+
 // The weights that its plan (fr_config.plan) asks for; what it does not is NULL, or a matrix of 0.
 typedef struct fr_layer {
     fr_matrix q, k, v, o, gate, up, down;
     const float *q_bias, *k_bias, *v_bias, *o_bias, *gate_bias, *up_bias, *down_bias;
     fr_norm attn_norm, ffn_norm, post_attn_norm, post_ffn_norm;
+    const float *sinks;           // [n_head]; NULL: none
     const float *q_norm, *k_norm; // [head_dim], or [all heads] (FR_QK_WHOLE)
+    fr_layer_experts experts;
 } fr_layer;
 
 typedef enum fr_weights { FR_WEIGHTS_PACKED, FR_WEIGHTS_IN_PLACE } fr_weights;
@@ -43,8 +68,10 @@ typedef struct fr_model {
     // serves all passes, as the pool runs one at a time. Else NULL.
     uint8_t *scratch;
     size_t scratch_stride;
-    fr_arena arena;                       // panels, vectors and scratch
-    uint64_t weights_bytes, macs_per_row; // one pass with logits on every row
+    fr_arena arena;         // panels, vectors and scratch
+    uint64_t weights_bytes; // of all matrices, as they lie in memory
+    // What one row with logits reads of them, and its products; of experts those that a row reads.
+    uint64_t row_bytes, macs_per_row;
 } fr_model;
 
 // Whether fr_model_open would open the file, given the memory: FR_EDATA and FR_EUNSUP as there,

@@ -11,6 +11,7 @@ typedef enum fr_phase {
     FR_PHASE_ROPE,     // bias, query and key norm, RoPE, storing K and V
     FR_PHASE_ATTENTION,
     FR_PHASE_ACTIVATION, // SwiGLU, GeGLU
+    FR_PHASE_ROUTE,      // choosing experts, and gathering the rows of each
     FR_PHASE_ADD,        // onto the residual stream
     FR_PHASE_WAIT,       // in barriers, for the other threads
     FR_PHASES

@@ -26,13 +26,15 @@ typedef enum fr_qk_norm {
     FR_QK_PLAIN,   // none
     FR_QK_HEAD,    // of each head, before RoPE
     FR_QK_ROTATED, // of each head, after RoPE
+    FR_QK_UNIT,    // of each head, after RoPE where there is one, without weights
     FR_QK_WHOLE    // of all heads together, before RoPE
 } fr_qk_norm;
 
 typedef enum fr_feed {
-    FR_FEED_SILU, // down(silu(gate(x)) * up(x))
-    FR_FEED_GELU, // down(gelu(gate(x)) * up(x))
-    FR_FEED_PLAIN // down(gelu(up(x)))
+    FR_FEED_SILU,    // down(silu(gate(x)) * up(x))
+    FR_FEED_GELU,    // down(gelu(gate(x)) * up(x))
+    FR_FEED_CLAMPED, // as SILU with both cut off (kern/math.h, fr_clamped)
+    FR_FEED_PLAIN    // down(gelu(up(x)))
 } fr_feed;
 
 typedef enum fr_rope_of {
@@ -41,18 +43,42 @@ typedef enum fr_rope_of {
     FR_ROPE_OF_NONE   // nothing is rotated
 } fr_rope_of;
 
+// How the products of a router become the weights of experts. The values are those of files.
+typedef enum fr_gating {
+    FR_GATE_SOFTMAX = 1, // over all experts
+    FR_GATE_SIGMOID = 2,
+    FR_GATE_CHOSEN = 3 // softmax over the chosen ones
+} fr_gating;
+
+enum { FR_EXPERTS_MOST = 1024, FR_EXPERTS_USED = 64, FR_EXPERT_GROUPS = 64 };
+
+// What all layers with experts have alike. n experts, of which a row reads `used`: the sum of what
+// they give, each times its weight, is what the feed-forward gives. route.h has the rule.
+typedef struct fr_experts {
+    int n, used;  // n 0: no layer has experts
+    int d_ff;     // inner values of one
+    int d_shared; // ... and of one more that all rows read; 0: there is none
+    fr_gating gating;
+    bool normed;             // the weights of a row are divided by their sum
+    float scale;             // ... and then multiplied by this
+    int groups, groups_used; // experts are chosen from the best groups alone
+    // The weight multiplies what goes into an expert, not what comes out. The choice is then by the
+    // products, which a sigmoid may round to equal scores.
+    bool weighs_inputs;
+} fr_experts;
+
 typedef struct fr_layer_plan {
     fr_norm_kind norm; // of the sublayers; the norm after the last layer is of the same kind
     fr_norm_place place;
     fr_qk_norm qk_norm;
     fr_feed feed;
+    bool experts; // the feed-forward is fr_config.experts
     fr_rope_of rope;
     int window;           // sliding window in tokens; 0: sees everything
     float attn_scale;     // scores are multiplied by it
     float attn_cap;       // ... and become cap * tanh(score / cap); 0: not at all
     float residual_scale; // what a sublayer adds is multiplied by it
-    // Queries at position p are multiplied by 1 + temperature * ln(1 + floor(p / original context)).
-    float temperature;
+    bool tempered;        // queries are multiplied by what fr_config.temperature says
 } fr_layer_plan;
 
 // Which layers have a window, where the file has one but no pattern.
@@ -68,6 +94,13 @@ typedef enum fr_rope_rule {
     FR_ROTATE_LOCAL, // those with a window; all where the model has none
     FR_ROTATE_THREE  // all but every fourth
 } fr_rope_rule;
+
+// Whether a family's files have experts.
+typedef enum fr_has_experts {
+    FR_EXPERTS_NEVER, // a file with more than one is refused
+    FR_EXPERTS_SOME,  // some
+    FR_EXPERTS_ALWAYS // one without is refused
+} fr_has_experts;
 
 // Keys that change a pass. A file of a family that does not read one is refused if it has it.
 enum {
@@ -101,12 +134,19 @@ typedef struct fr_family {
     int full_every;
     fr_rope_rule rope_rule;
     int window;                // of files without the key
+    bool chunks;               // windows do not slide: fr_config.chunks
+    float still_temperature;   // of layers that do not rotate beside some that do; 0: none
     bool names_yarn_magnitude; // rope.scaling.attn_factor is YaRN's magnitude, no factor beside it
     bool plain_local;          // layers with a window rotate without scaling or factors
     float rope_base, rope_base_local; // 0: 10000, and that of the other layers
     float eps;                        // of files without the key; 0: it is required
     float attn_cap, final_cap;        // of files without the keys
     bool scales_embeddings;           // by the square root of d
+    bool has_sinks;                   // attention scores of no key, one for each head
+    fr_has_experts has_experts;
+    fr_gating gating;      // of files without the key; 0: FR_GATE_SOFTMAX
+    bool keeps_weights;    // ... without the key, weights are not divided by their sum
+    bool weighs_inputs;    // fr_experts.weighs_inputs
     bool has_long_factors; // rope_factors_long in a file means LongRoPE, whatever its keys say
     unsigned reads;        // FR_READS_...
     // What no field can say: changes defaults once the sizes are known, before the other keys are

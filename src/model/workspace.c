@@ -2,10 +2,15 @@
 #include "model/workspace.h"
 #include <assert.h>
 
+// Inner values of a layer's feed-forward that all rows share: a dense one, or a shared expert.
+static size_t largest_inner(const fr_config *c) {
+    return (size_t)(c->d_ff > c->experts.d_shared ? c->d_ff : c->experts.d_shared);
+}
+
 static size_t largest_k(const fr_config *c) {
-    size_t k = (size_t)c->n_head * c->head_dim;
-    k = k < (size_t)c->d ? (size_t)c->d : k;
-    return k < (size_t)c->d_ff ? (size_t)c->d_ff : k;
+    const size_t heads = (size_t)c->n_head * c->head_dim, inner = largest_inner(c);
+    const size_t k = heads > (size_t)c->d ? heads : (size_t)c->d;
+    return k > inner ? k : inner;
 }
 
 static fr_forward_limits limits_of(const fr_forward_limits *given, const fr_config *c) {
@@ -34,8 +39,8 @@ static size_t place(fr_forward *f) {
     TAKE(f->att, n * nq * sizeof(float));
     TAKE(f->k, n * nkv * sizeof(float));
     TAKE(f->v, n * nkv * sizeof(float));
-    TAKE(f->gate, n * c->d_ff * sizeof(float));
-    TAKE(f->up, n * c->d_ff * sizeof(float));
+    TAKE(f->gate, n * largest_inner(c) * sizeof(float));
+    TAKE(f->up, n * largest_inner(c) * sizeof(float));
     TAKE(f->y, n * c->d * sizeof(float));
     TAKE(f->cs, n * c->n_rot * sizeof(float));
     TAKE(f->cs_local, n * c->n_rot * sizeof(float));
@@ -56,6 +61,25 @@ static size_t place(fr_forward *f) {
     TAKE(f->view[VIEW_FULL], n * sizeof(fr_view));
     TAKE(f->view[VIEW_WINDOW], n * sizeof(fr_view));
     TAKE(f->work, (size_t)fr_pool_threads(f->m->pool) * f->work_floats * sizeof(float));
+    if (c->experts.n) {
+        const fr_experts *e = &c->experts;
+        const size_t pairs = n * (size_t)e->used, scores = n * ((size_t)e->n + 1) * sizeof(float);
+        fr_expert_rows *r = &f->experts;
+        TAKE(r->scores, scores);
+        TAKE(r->mark, scores);
+        TAKE(r->choice, pairs * sizeof *r->choice);
+        TAKE(r->row, pairs * sizeof *r->row);
+        TAKE(r->weight, pairs * sizeof *r->weight);
+        TAKE(r->run, ((size_t)e->n + 1) * sizeof *r->run);
+        for (int kind = FR_ACT_Q32; kind < FR_ACT_KINDS; kind++) {
+            TAKE(r->in[kind], pairs * fr_act_bytes(kind, 1, c->d));
+            TAKE(r->inner[kind], pairs * fr_act_bytes(kind, 1, e->d_ff));
+        }
+        TAKE(r->x, pairs * (size_t)c->d * sizeof(float));
+        TAKE(r->gate, pairs * (size_t)e->d_ff * sizeof(float));
+        TAKE(r->up, pairs * (size_t)e->d_ff * sizeof(float));
+        TAKE(r->part, (size_t)fr_pool_threads(f->m->pool) * n * FR_EXPERT_COLUMNS * sizeof(float));
+    }
 #undef TAKE
     return total;
 }

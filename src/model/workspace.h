@@ -3,6 +3,30 @@
 #ifndef FR_MODEL_WORKSPACE_H
 #define FR_MODEL_WORKSPACE_H
 #include "model/forward.h"
+#include "model/route.h"
+
+// The rows of a layer that read one expert.
+typedef struct fr_expert_run {
+    int expert;   // fr_experts.n: the shared one
+    int first, n; // pairs [first, first + n)
+    fr_act in[FR_ACT_KINDS], inner;
+} fr_expert_run;
+
+// Memory of layers with experts. A *pair* is a row and an expert that it reads; pairs are ordered by
+// expert, then by row.
+typedef struct fr_expert_rows {
+    float *scores, *mark; // [max_rows][n + 1]: products of the router, then of the shared gate
+    fr_choice *choice;    // [max_rows][used]
+    int *row;             // by pair: place in `active`
+    float *weight;        // by pair
+    fr_expert_run *run;   // [n + 1], ascending by expert
+    int n_runs;
+    void *in[FR_ACT_KINDS], *inner[FR_ACT_KINDS];
+    float *x;         // by pair: [d] inputs of experts in floats
+    float *gate, *up; // by pair: [d_ff]
+    float *part;      // a thread's: [max_rows][FR_EXPERT_COLUMNS]
+} fr_expert_rows;
+enum { FR_EXPERT_COLUMNS = 4 * FR_PANEL }; // outputs that a thread adds up at once
 
 struct fr_forward {
     const fr_model *m;
@@ -37,6 +61,8 @@ struct fr_forward {
     // the rows that the current layer computes, grouped by sequence
     int *active, *seq_begin; // seq_begin: [n_seq + 1] places in active
     int n_active;
+    fr_expert_rows experts;
+    int experts_read;      // by this pass, summed over layers
     double *phase_seconds; // NULL: phases are not timed
     double marked;         // when the phase that runs began
     fr_view *view[2];      // by place in active: of layers without and with a window

@@ -58,7 +58,7 @@ static json_t *memory_json(const fr_server *s, int n_contexts) {
     uint64_t resident = 0;
     fr_system_entry("", "/proc/self/status", "VmRSS", &resident);
     return json_pack("{s:I, s:I, s:I}", "resident", (json_int_t)resident * 1024, "weights",
-                     (json_int_t)fr_engine_describe(s->engine)->weights_bytes, "contexts",
+                     (json_int_t)fr_engine_describe(s->engine)->memory_bytes, "contexts",
                      (json_int_t)s->context_bytes * n_contexts);
 }
 

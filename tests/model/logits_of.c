@@ -43,6 +43,8 @@ int main(int argc, char **argv) {
     if (fr_kv_open(&kv, &m.config, n + 1, FR_KV_F16, &err) ||
         fr_forward_open(&f, &m, &limits, &err))
         die(&err);
+    // Other engines go by the size of the context, not by the text.
+    fr_kv_stretch(&kv, m.rope_long.freq && m.config.n_ctx_train > m.config.rope_ctx_orig);
     for (int i = 0; i < n; i++)
         rows[i] = fr_row_token(ids[i], i - 1, FR_WANT_LOGITS);
     fr_forward_run(f, &(fr_pass){.rows = rows, .n_rows = n, .kv = (fr_kv *[]){&kv}, .n_seq = 1});

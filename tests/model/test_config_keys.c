@@ -134,8 +134,8 @@ static void ollamas_names_of_mistral_3_are_read(void **state) {
          fr_edit_f32("mistral3.rope.scaling_beta", 0.1f),
          fr_edit_f32("mistral3.rope.scaling.beta_fast", 0),
          fr_edit_u32("mistral3.attention.temperature_length", 8));
-    assert_true(config.yarn_multiplier == 1 && config.plan[1].temperature == 0.1f &&
-                config.yarn_beta_fast == 32);
+    assert_true(config.yarn_multiplier == 1 && config.temperature == 0.1f &&
+                config.plan[1].tempered && config.yarn_beta_fast == 32);
     REFUSED(O(.arch = "mistral3"), "temperature_length",
             fr_edit_u32("mistral3.attention.temperature_length", 9));
 }

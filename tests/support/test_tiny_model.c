@@ -17,7 +17,9 @@ static void tiny_models_open(void **unused) {
     (void)unused;
     for (int a = 0; a < fr_n_families; a++)
         for (uint32_t type = 0; type < FR_TYPE_LIMIT; type++) {
+            const bool some = type == FR_TYPE_F32 || type == FR_TYPE_Q8_0 || type == FR_TYPE_Q4_K;
             if (!fr_qtype_of(type) || !fr_test_quantizes((fr_type)type)) continue;
+            if (a && !some) continue; // types differ in their sizes alone
             fr_tiny_options o = {
                 .arch = fr_families[a].name, .type = (fr_type)type, .untied = type % 2};
             void *data;
@@ -26,7 +28,7 @@ static void tiny_models_open(void **unused) {
             fr_gguf *g;
             assert_int_equal(fr_tiny_memory(&o, &data, &bytes, &err), FR_OK);
             assert_int_equal(fr_gguf_open_memory(&g, data, bytes, "tiny", &err), FR_OK);
-            const fr_gguf_tensor *t = fr_gguf_tensor_find(g, "blk.2.ffn_down.weight");
+            const fr_gguf_tensor *t = fr_gguf_tensor_find(g, "blk.2.attn_output.weight");
             assert_non_null(t);
             assert_int_equal(t->type, type);
             assert_int_equal(fr_gguf_tensor_find(g, "output.weight") != NULL, type % 2);

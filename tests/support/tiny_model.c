@@ -8,10 +8,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+// How the files of families with experts differ. Layers before `lead` are dense.
+typedef struct tiny_experts {
+    const char *arch;
+    int n, used, lead, groups, groups_used;
+    int every; // one layer of so many has experts; 0: each
+    bool shared, shared_gate, choice_bias, biases;
+    float scale; // 0: no key
+} tiny_experts;
+
+static const tiny_experts of_experts[] = {
+    {.arch = "llama", .used = 2},
+    {.arch = "qwen3moe", .n = 6, .used = 3},
+    {.arch = "qwen2moe", .n = 6, .used = 2, .shared = true, .shared_gate = true},
+    {.arch = "olmoe", .n = 7, .used = 2},
+    {.arch = "granitemoe", .n = 6, .used = 2, .shared = true},
+    {.arch = "ernie4_5-moe", .n = 6, .used = 2, .lead = 1, .shared = true, .choice_bias = true},
+    {.arch = "bailingmoe2",
+     .n = 8,
+     .used = 2,
+     .lead = 1,
+     .groups = 4,
+     .groups_used = 2,
+     .shared = true,
+     .choice_bias = true,
+     .scale = 1.5f},
+    {.arch = "glm4moe",
+     .n = 6,
+     .used = 2,
+     .lead = 1,
+     .shared = true,
+     .choice_bias = true,
+     .scale = 1.5f},
+    {.arch = "gpt-oss", .n = 6, .used = 2, .biases = true},
+    {.arch = "llama4", .n = 6, .used = 1, .every = 2, .shared = true},
+    {.arch = "phimoe", .n = 5, .used = 2},
+};
+
 typedef struct maker {
     fr_gguf_writer *w;
     fr_tiny_options o; // defaults filled in
     const fr_family *family;
+    tiny_experts experts; // n 0: none
     uint64_t state;
     int n_vocab;
     int loud_every; // of the rows of the tensor that is being made; 0: all are loud
@@ -33,9 +71,10 @@ static float next_normal(maker *m) {
     return (float)(sum * 1.7320508075688772);
 }
 
-static void add_tensor(maker *m, const char *name, fr_type type, int n_dims, int64_t k,
-                       int64_t rows, float mean, float spread) {
-    const int64_t n = k * rows, ne[2] = {k, rows};
+// k values a row; a tensor of three dimensions has so many rows in each of `slices`.
+static void add_slices(maker *m, const char *name, fr_type type, int n_dims, int64_t k,
+                       int64_t rows_each, int64_t slices, float mean, float spread) {
+    const int64_t rows = rows_each * slices, n = k * rows, ne[3] = {k, rows_each, slices};
     float *x = fr_alloc_array((size_t)n, sizeof *x);
     void *data = fr_alloc_zero((size_t)(fr_qtype_row_bytes(type, k) * rows));
     if (!x || !data) abort(); // a test's own memory
@@ -49,6 +88,11 @@ static void add_tensor(maker *m, const char *name, fr_type type, int n_dims, int
     fr_free(x);
 }
 
+static void add_tensor(maker *m, const char *name, fr_type type, int n_dims, int64_t k,
+                       int64_t rows, float mean, float spread) {
+    add_slices(m, name, type, n_dims, k, rows, 1, mean, spread);
+}
+
 // Rows of variance 1 / k: unit inputs give unit outputs.
 static void add_matrix(maker *m, const char *name, int64_t k, int64_t rows, float gain) {
     add_tensor(m, name, m->o.type, 2, k, rows, 0, gain / (float)sqrt((double)k));
@@ -57,6 +101,10 @@ static void add_matrix(maker *m, const char *name, int64_t k, int64_t rows, floa
 // Whether a sublayer adds nothing. Sublayers beyond the bits of the mask are not left out.
 static bool is_left_out(const fr_tiny_options *o, int sublayer) {
     return sublayer < 32 && o->identity >> sublayer & 1;
+}
+
+static void add_stack(maker *m, const char *name, int64_t k, int64_t rows, float gain) {
+    add_slices(m, name, m->o.type, 3, k, rows, m->experts.n, 0, gain / (float)sqrt((double)k));
 }
 
 static void add_norm(maker *m, const char *name, int64_t n) {
@@ -114,13 +162,46 @@ static void add_attention(maker *m, int layer) {
         add_bias(m, NAME("attn_k.bias"), nkv);
         add_bias(m, NAME("attn_v.bias"), nkv);
     }
-    if (f->qk_norm != FR_QK_PLAIN) {
+    if (f->has_sinks) add_bias_of(m, NAME("attn_sinks.weight"), o->n_head, 1);
+    if (f->qk_norm != FR_QK_PLAIN && f->qk_norm != FR_QK_UNIT) {
         add_norm(m, NAME("attn_q_norm.weight"), whole ? nq : o->head_dim);
         add_norm(m, NAME("attn_k_norm.weight"), whole ? nkv : o->head_dim);
     }
     add_matrix(m, NAME("attn_output.weight"), nq, o->d, left_out ? 0 : 1.5f);
     if (is_biased(m)) add_bias_of(m, NAME("attn_output.bias"), o->d, left_out ? 0 : 0.2f);
     if (has_post_norms(f)) add_layer_norm(m, layer, "post_attention_norm");
+}
+
+static void add_experts(maker *m, int layer, bool left_out) {
+    const fr_tiny_options *o = &m->o;
+    const tiny_experts *e = &m->experts;
+    const int ff = o->d_ff / 2;
+    const float gain = left_out ? 0 : 1.5f;
+    char name[64];
+    add_tensor(m, NAME("ffn_gate_inp.weight"), FR_TYPE_F32, 2, o->d, e->n, 0,
+               2 / (float)sqrt((double)o->d));
+    if (e->choice_bias) add_bias(m, NAME("exp_probs_b.bias"), e->n);
+    add_stack(m, NAME("ffn_gate_exps.weight"), o->d, ff, 1.5f);
+    add_stack(m, NAME("ffn_up_exps.weight"), o->d, ff, 1.5f);
+    add_stack(m, NAME("ffn_down_exps.weight"), ff, o->d, gain);
+    if (e->biases) {
+        add_bias(m, NAME("ffn_gate_inp.bias"), e->n);
+        add_tensor(m, NAME("ffn_gate_exps.bias"), FR_TYPE_F32, 2, ff, e->n, 0, 0.2f);
+        add_tensor(m, NAME("ffn_up_exps.bias"), FR_TYPE_F32, 2, ff, e->n, 0, 0.2f);
+        add_tensor(m, NAME("ffn_down_exps.bias"), FR_TYPE_F32, 2, o->d, e->n, 0,
+                   left_out ? 0 : 0.2f);
+    }
+    if (!e->shared) return;
+    add_matrix(m, NAME("ffn_gate_shexp.weight"), o->d, o->d_ff, 1.5f);
+    add_matrix(m, NAME("ffn_up_shexp.weight"), o->d, o->d_ff, 1.5f);
+    add_matrix(m, NAME("ffn_down_shexp.weight"), o->d_ff, o->d, gain);
+    if (e->shared_gate)
+        add_tensor(m, NAME("ffn_gate_inp_shexp.weight"), FR_TYPE_F32, 1, o->d, 1, 0, 0.1f);
+}
+
+static bool has_experts(const maker *m, int layer) {
+    const tiny_experts *e = &m->experts;
+    return e->n && layer >= e->lead && (!e->every || (layer + 1) % e->every == 0);
 }
 
 static void add_ffn(maker *m, int layer) {
@@ -132,6 +213,10 @@ static void add_ffn(maker *m, int layer) {
     char name[64];
     if (f->place == FR_NORM_BEFORE || f->place == FR_NORM_AROUND)
         add_layer_norm(m, layer, f->ffn_norm ? f->ffn_norm : "ffn_norm");
+    if (has_experts(m, layer)) {
+        add_experts(m, layer, left_out);
+        return;
+    }
     if (stacked) {
         add_matrix(m, NAME("ffn_up.weight"), o->d, 2 * o->d_ff, 1.5f);
     } else {
@@ -189,6 +274,19 @@ static void add_scales(maker *m) {
     }
 }
 
+static void add_expert_keys(maker *m) {
+    const tiny_experts *e = &m->experts;
+    if (!e->n) return;
+    add_u32(m, "expert_count", e->n);
+    add_u32(m, "expert_used_count", e->used);
+    add_u32(m, "expert_feed_forward_length", m->o.d_ff / 2);
+    if (e->lead) add_u32(m, "leading_dense_block_count", e->lead);
+    if (e->every) add_u32(m, "interleave_moe_layer_step", e->every);
+    if (e->groups) add_u32(m, "expert_group_count", e->groups);
+    if (e->groups) add_u32(m, "expert_group_used_count", e->groups_used);
+    if (e->scale > 0) add_f32(m, "expert_weights_scale", e->scale);
+}
+
 static void add_config(maker *m) {
     const fr_tiny_options *o = &m->o;
     fr_gguf_writer_str(m->w, "general.architecture", o->arch);
@@ -207,6 +305,7 @@ static void add_config(maker *m) {
     if (o->window) add_u32(m, "attention.sliding_window", o->window);
     if (m->family->windows == FR_WINDOW_SOME && o->window)
         add_u32(m, "attention.sliding_window_pattern", o->global_every);
+    add_expert_keys(m);
     add_scales(m);
     if (is(m, "phi3") || o->n_ctx_short)
         add_u32(m, "rope.scaling.original_context_length",
@@ -252,10 +351,20 @@ static fr_tiny_options with_defaults(const fr_tiny_options *given) {
     return o;
 }
 
+static tiny_experts experts_of(const fr_tiny_options *o) {
+    tiny_experts e = {0};
+    for (size_t i = 0; i < sizeof of_experts / sizeof *of_experts; i++)
+        if (!strcmp(of_experts[i].arch, o->arch)) e = of_experts[i];
+    if (o->n_expert) e.n = o->n_expert;
+    if (o->n_used) e.used = o->n_used;
+    return e;
+}
+
 void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *given) {
     maker m = {.w = w, .o = with_defaults(given), .state = given->seed};
     const fr_tiny_options *o = &m.o;
     m.family = fr_family_find(o->arch, strlen(o->arch));
+    m.experts = experts_of(o);
     add_config(&m);
     m.n_vocab = fr_tiny_add_vocab(w, o) + o->n_padding;
     add_matrix(&m, "token_embd.weight", o->d, m.n_vocab, 3);
@@ -269,7 +378,7 @@ void fr_tiny_add(fr_gguf_writer *w, const fr_tiny_options *given) {
     m.loud_every = o->loud_every;
     if (o->untied) add_matrix(&m, "output.weight", o->d, m.n_vocab, 3);
     m.loud_every = 0;
-    if (o->biases) add_bias_of(&m, "output.bias", m.n_vocab, 1);
+    if (o->biases || is(&m, "phimoe")) add_bias_of(&m, "output.bias", m.n_vocab, 1);
 }
 
 fr_status fr_tiny_write(const fr_tiny_options *o, const char *path, fr_error *err) {

@@ -26,7 +26,10 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
     bool untied;      // with an output.weight of its own
     int loud_every;   // untied: one row of so many of output.weight is loud, so few tokens are said
                       // [1]
-    bool biases;      // every bias that a file of the family may have
+    int n_expert; // experts of a layer [families that always have some: as the table of the maker
+                  // says; others: none]
+    int n_used;   // ... that a row reads [2]
+    bool biases;  // every bias that a file of the family may have
     uint32_t identity; // bit 2 l: layer l's attention adds nothing; 2 l + 1: its feed-forward
     bool spm;          // SentencePiece vocabulary, else byte-level BPE [gemma3 and phi3: always]
     const char *pre;   // tokenizer.ggml.pre of a byte-level vocabulary ["gpt-2"]; "gemma4": merges

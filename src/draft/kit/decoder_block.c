@@ -35,7 +35,7 @@ void fr_decoder_block_close(fr_decoder_block *b) {
 
 uint64_t fr_decoder_block_bytes(const fr_decoder_block *b) {
     const size_t head = fr_matrix_bytes(&b->head.vocabulary) + fr_matrix_bytes(&b->head.text);
-    return b->model->weights_bytes - fr_matrix_bytes(&b->model->head) + head;
+    return b->model->row_bytes - fr_matrix_bytes(&b->model->head) + head;
 }
 
 bool fr_decoder_block_put(fr_decoder_block *b, const fr_row *rows, int n, int first_result) {

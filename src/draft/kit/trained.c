@@ -73,7 +73,7 @@ fr_status fr_trained_open_own(fr_trained *t, const fr_pack *pack, const fr_draft
 }
 
 void fr_trained_weigh(fr_trained *t, const fr_model *target, uint64_t bytes) {
-    fr_draft_benefit_open(&t->benefit, (double)bytes / (double)target->weights_bytes);
+    fr_draft_benefit_open(&t->benefit, (double)bytes / (double)target->row_bytes);
 }
 
 void fr_trained_close(fr_trained *t) {

@@ -435,8 +435,8 @@ static fr_status open_draft_model(fr_drafter **out, const char *file,
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_benefit_open(&d->benefit, (double)d->second.small.model->weights_bytes /
-                                           (double)config->model->weights_bytes);
+    fr_draft_benefit_open(&d->benefit, (double)d->second.small.model->row_bytes /
+                                           (double)config->model->row_bytes);
     forget_step(d);
     *out = &d->base;
     return FR_OK;

@@ -224,8 +224,8 @@ fr_status fr_driven_model_open(fr_drafter **out, const char *file, const fr_draf
         return st == FR_EARG ? fr_fail(err, st, "%s", why.text)
                              : fr_fail(err, st, "draft-model: %s", why.text);
     }
-    fr_draft_benefit_open(&d->benefit, (double)d->small.model->weights_bytes /
-                                           (double)config->model->weights_bytes);
+    fr_draft_benefit_open(&d->benefit,
+                          (double)d->small.model->row_bytes / (double)config->model->row_bytes);
     *out = &d->base;
     return FR_OK;
 }

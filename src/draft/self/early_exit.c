@@ -208,7 +208,7 @@ static fr_status open_early_exit(fr_drafter **out, const char *file,
     if (!st) {
         const fr_pack *p = s->base.pack;
         e->below = trunk_share(config->model, fr_early_exit_pack_of(p)->exit);
-        const double adapter = (double)p->bytes / (double)config->model->weights_bytes;
+        const double adapter = (double)p->bytes / (double)config->model->row_bytes;
         st = fr_self_open(s, config->model, e->below + adapter, pass, &why);
         if (!st) st = take_weights(e, &why);
         if (!st) st = open_exit(e, config->model, &why);

@@ -44,7 +44,7 @@ fr_status fr_self_open(fr_self_draft *s, const fr_model *target, double share,
     if (st) return st;
     const fr_matrix *w = s->whole ? &target->head : s->head;
     const double head = (double)fr_matrix_bytes(w);
-    fr_trained_weigh(&s->base, target, (uint64_t)(share * (double)target->weights_bytes + head));
+    fr_trained_weigh(&s->base, target, (uint64_t)(share * (double)target->row_bytes + head));
     return FR_OK;
 }
 

@@ -53,8 +53,9 @@ static void amend_glm4(fr_config *c, const fr_gguf *g) {
 
 // The largest model has no norms of queries and keys.
 static void amend_llama4(fr_config *c, const fr_gguf *g) {
-    const fr_gguf_kv *kv = fr_gguf_find(g, "llama4.expert_count");
-    if (kv && kv->count == 1 && kv->item != FR_GGUF_STR && fr_gguf_item_i64(kv, 0) == 128)
+    uint32_t n = 0;
+    fr_error unsaid;
+    if (!fr_gguf_opt_u32(g, "llama4.expert_count", &n, &unsaid) && n == 128)
         c->plan[0].qk_norm = FR_QK_PLAIN;
     c->temper_ahead = 1;
     c->temper_length = 8192;

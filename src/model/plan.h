@@ -62,8 +62,8 @@ typedef struct fr_experts {
     bool normed;             // the weights of a row are divided by their sum
     float scale;             // ... and then multiplied by this
     int groups, groups_used; // experts are chosen from the best groups alone
-    // The weight multiplies what goes into an expert, not what comes out. The choice is then by the
-    // products, which a sigmoid may round to equal scores.
+    // The weight multiplies an expert's input, not its output. Then experts are chosen by the products
+    // themselves, because a sigmoid may round different products to one score.
     bool weighs_inputs;
 } fr_experts;
 

@@ -1,8 +1,8 @@
 // marked.h — text of which it is known, byte for byte, who wrote it.
 //
 // A rendered conversation is made of the template's own text and of what its messages hold. Only
-// the template may write control tokens, and marks of calls, results and thinking: a user who types
-// <|im_end|> does not end his turn.
+// the template may write control tokens, and marks of calls, results and thinking: <|im_end|> in a
+// user's message does not end the turn.
 #ifndef FR_TEXT_MARKED_H
 #define FR_TEXT_MARKED_H
 #include "base/buffer.h"

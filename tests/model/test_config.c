@@ -116,7 +116,7 @@ static fr_status try_model(fixture *x, const change *c, fr_error *err) {
     return FR_OK;
 }
 
-// One of the two is said.
+// The sentence holds one of the two texts.
 static void refused_either(fixture *x, const change *c, const char *says, const char * or) {
     fr_error err;
     if (!try_model(x, c, &err)) fail_msg("not refused: expected '%s'", says);

@@ -375,6 +375,7 @@ typedef struct fr_stats {
     // 0: passes of more than FR_COUNTED_ROWS rows.
     int64_t passes_by_rows[FR_COUNTED_ROWS + 1];
     double seconds_by_rows[FR_COUNTED_ROWS + 1];
+    double predicted_by_rows[FR_COUNTED_ROWS + 1]; // `predicted`, of the passes of n rows
     double expected; // tokens by the drafter's scores: the sum over passes of 1 + all scores
     fr_draft_counts draft;
 } fr_stats;
@@ -424,7 +425,7 @@ fr_status fr_session_generate(fr_session *session, const fr_request *request, co
 // - step runs one pass of the session, or of its group. False: this generation has no step left.
 // - end completes the result. Before that these members are up to date: `tokens` and `n_tokens` of
 //   the result; `used`, `passes`, `rows`, `plain_passes`, `accepted`, `predicted`,
-//   `predicted_plain` and `seconds_by_rows` of the stats.
+//   `predicted_plain`, `seconds_by_rows` and `predicted_by_rows` of the stats.
 // A session has one generation at a time; a second begin gives FR_EARG. Every begin that returns
 // FR_OK needs an end, even if not all steps were run. The request and its sampling are copied; what
 // they point to must stay valid until end returns, which may call `stream` a last time. Times in

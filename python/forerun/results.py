@@ -56,6 +56,8 @@ class Stats:
     """Number of passes by number of rows; key 0: passes of more than 64 rows."""
     seconds_by_rows: dict[int, float]
     """Seconds of these passes, without drafting and verifying."""
+    predicted_by_rows: dict[int, float]
+    """``predicted``, of these passes."""
     expected: float
     """Tokens of all passes by the estimate of the drafter."""
     draft: dict[str, dict[str, float | None]]
@@ -179,6 +181,7 @@ def _stats(stats: Any) -> Stats:
         accepted=tuple(stats.accepted[0 : len(offered)]),
         passes_by_rows=_by_rows(stats.passes_by_rows),
         seconds_by_rows=_by_rows(stats.seconds_by_rows),
+        predicted_by_rows=_by_rows(stats.predicted_by_rows),
         draft=_draft_counts(stats.draft),
         **{name: getattr(stats, name) for name in _COPIED},
     )

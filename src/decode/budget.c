@@ -6,19 +6,13 @@
 #include <assert.h>
 #include <stddef.h>
 
-// Relative seconds of passes where nothing was measured: memory bounds few rows, arithmetic many.
-static const fr_cost GUESS = {.n = 5,
-                              .rows = {1, 4, 8, 16, 32},
-                              .trunk = {0.85, 1.02, 1.45, 2.6, 5.1},
-                              .head = {0.15, 0.18, 0.25, 0.45, 0.9}};
-
 // Shares of one pass in what passes of its row count, and all passes, take over what was predicted;
 // what a step leaves of older ones in the cost of a token.
-static const double OF_GROUP = 0.05, OF_DRIFT = 0.1, OF_DRAFT = 0.1, KEPT = 0.95;
+static const double OF_GROUP = 0.05, OF_DRIFT = 0.1, OF_DRAFT = 0.1, OF_SHARED = 0.1, KEPT = 0.95;
 
-void fr_budget_open(fr_budget *p, const fr_cost *cost) {
+void fr_budget_open(fr_budget *p, const fr_cost *cost, const fr_cost *guess) {
     *p = (fr_budget){.members = 1, .drift = 1, .allowance = 0.5, .measured = cost && cost->n > 0};
-    p->cost = p->measured ? *cost : GUESS;
+    p->cost = p->measured ? *cost : guess ? *guess : fr_cost_guess(0, 0, 0, 0);
     for (int i = 0; i < FR_BUDGET_GROUPS; i++)
         p->group[i] = 1;
     assert(fr_budget_is_sound(p));
@@ -176,24 +170,42 @@ static double bounded(double ratio) {
     return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
 }
 
-void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, const fr_extra_rows *read,
-                     int context, int tokens, double pass_seconds, double draft_seconds) {
-    fr_extra_rows all = extra ? *extra : (fr_extra_rows){0};
-    if (read) fr_extra_rows_add(&all, read);
-    const int g = group_of(rows + p->members - 1, &all);
-    const double ratio = pass_seconds / fr_budget_pass(p, rows, &all, context);
+// What the step's rows shared of the experts that unrelated ones would read; where it cannot be told,
+// what earlier ones shared.
+static double shared_by(const fr_budget *p, int rows, const fr_extra_rows *all, int experts) {
+    const fr_cost *c = &p->cost;
+    const double more = fr_cost_experts(c, rows, all) - c->experts[0];
+    const bool timed = rows + all->rows <= c->rows[c->n - 1];
+    if (!experts || !timed || more < c->experts[0] / 2) return c->shared;
+    const double shared = 1 - (experts - c->experts[0]) / more;
+    return shared < -1 ? -1 : shared > 1 ? 1 : shared;
+}
+
+static void learn_times(fr_budget *p, int group, double ratio) {
     if (p->measured || p->spent > 0) {
-        fr_follow(&p->group[g], p->group[g] * bounded(ratio), OF_GROUP);
+        fr_follow(&p->group[group], p->group[group] * bounded(ratio), OF_GROUP);
         fr_follow(&p->drift, p->drift * bounded(ratio), OF_DRIFT);
     } else {
         p->drift *= ratio; // the guessed cost has no scale before the first pass
     }
-    p->seen[g]++;
-    const double seconds = fr_budget_pass(p, rows, extra, context) + draft_seconds;
-    fr_follow(&p->draft, draft_seconds, OF_DRAFT);
+    p->seen[group]++;
+}
+
+// The times that are compared are those of the experts that this pass read.
+void fr_budget_learn(fr_budget *p, const fr_budget_step *s) {
+    fr_extra_rows all = s->extra ? *s->extra : (fr_extra_rows){0};
+    if (s->read) fr_extra_rows_add(&all, s->read);
+    const int rows = s->rows + p->members - 1, group = group_of(rows, &all);
+    double shared = p->cost.shared;
+    p->cost.shared = shared_by(p, rows, &all, s->experts);
+    fr_follow(&shared, p->cost.shared, OF_SHARED);
+    learn_times(p, group, s->pass_seconds / fr_budget_pass(p, s->rows, &all, s->context));
+    const double seconds = fr_budget_pass(p, s->rows, s->extra, s->context) + s->draft_seconds;
+    p->cost.shared = shared;
+    fr_follow(&p->draft, s->draft_seconds, OF_DRAFT);
     fr_fade(&p->seconds, seconds, KEPT);
-    fr_fade(&p->tokens, tokens, KEPT);
-    p->gained += tokens * fr_budget_pass(p, 1, NULL, context) / p->members - seconds;
+    fr_fade(&p->tokens, s->tokens, KEPT);
+    p->gained += s->tokens * fr_budget_pass(p, 1, NULL, s->context) / p->members - seconds;
     p->spent += seconds;
     assert(fr_budget_is_sound(p));
 }

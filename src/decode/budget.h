@@ -7,6 +7,10 @@
 // measured cost (tree/cost.h), corrected by what they took in this request. Where texts are read in
 // the same passes, a token saves no pass but only its row, an equal share of the pass.
 //
+// Where a model has experts, a pass tells how many it read. What this text's rows share beyond those
+// that were timed is learned from that number and not from the time, so a text whose rows choose
+// alike is told from a machine that is fast at the moment.
+//
 // A *plain pass* is one row of every member.
 //
 // The account holds the time gained over plain decoding, by the same predictions, so a slow moment
@@ -36,8 +40,9 @@ typedef struct fr_budget {
     double allowance;               // plain passes that a request may lose to begin with
 } fr_budget;
 
-// cost NULL or without points: a guessed cost is used and scaled by the first pass.
-void fr_budget_open(fr_budget *p, const fr_cost *cost);
+// cost NULL or without points: nothing was measured, so `guess` (NULL: of a model without experts) is
+// used and scaled by the first pass.
+void fr_budget_open(fr_budget *p, const fr_cost *cost, const fr_cost *guess);
 void fr_budget_begin(fr_budget *p); // a new request; corrections stay
 // One more request among others, with this allowance (0: the usual one).
 void fr_budget_join(fr_budget *p, double allowance, int context);
@@ -100,10 +105,18 @@ fr_extra_rows fr_budget_reading(const fr_budget *p, int n, int own_context, int 
 int fr_budget_reads(const fr_budget *p, double times, int rows, const fr_extra_rows *extra,
                     int most, int own_context, int context);
 
-// Learns from a step: a pass of `rows` rows (the other members' roots besides), the `extra` ones
-// and those of texts that are read (NULL: none) took pass_seconds and gave `tokens`, after drafting
-// for draft_seconds. The cost of reading is not charged to drafting.
-void fr_budget_learn(fr_budget *p, int rows, const fr_extra_rows *extra, const fr_extra_rows *read,
-                     int context, int tokens, double pass_seconds, double draft_seconds);
+typedef struct fr_budget_step { // what a pass had, took, and gave
+    int rows;                   // of one text; the other members' roots are besides
+    const fr_extra_rows *extra; // NULL: none
+    const fr_extra_rows *read;  // of texts that are read; NULL: none
+    int context;
+    int tokens;
+    double pass_seconds;
+    double draft_seconds; // before it
+    int experts;          // that it read; 0: the model has none
+} fr_budget_step;
+
+// Learns from a step. The cost of reading is not charged to drafting.
+void fr_budget_learn(fr_budget *p, const fr_budget_step *step);
 
 #endif

@@ -62,6 +62,7 @@ fr_stats fr_stats_after(const fr_stats *before, const fr_stats *last) {
     for (int i = 0; i <= FR_COUNTED_ROWS; i++) {
         all.passes_by_rows[i] += before->passes_by_rows[i];
         all.seconds_by_rows[i] += before->seconds_by_rows[i];
+        all.predicted_by_rows[i] += before->predicted_by_rows[i];
     }
     fr_counts_merge(&all.draft, &before->draft);
     return all;

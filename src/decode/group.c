@@ -3,6 +3,22 @@
 #include "base/alloc.h"
 #include <assert.h>
 
+fr_cost fr_guessed_cost(const fr_model *m) {
+    const fr_experts *e = &m->config.experts;
+    const uint64_t head = m->head.panel_bytes * (uint64_t)m->head.n_panels;
+    int layers = 0;
+    for (int i = 0; i < m->config.n_layer; i++)
+        layers += m->config.plan[i].experts;
+    if (!layers) return fr_cost_guess(0, 0, 0, 0);
+    return fr_cost_guess(e->n, e->used, layers,
+                         (double)m->expert_bytes / (double)(m->row_bytes - head));
+}
+
+void fr_decoder_group_cost(fr_decoder_group *g, const fr_cost *cost) {
+    const fr_cost guess = fr_guessed_cost(g->model);
+    fr_budget_open(&g->budget, cost, &guess);
+}
+
 static fr_status open_group(fr_decoder_group **out, const fr_model *m,
                             const fr_forward_limits *limits, int rooms, fr_error *err) {
     fr_decoder_group *g = fr_alloc_zero(sizeof *g);
@@ -12,7 +28,7 @@ static fr_status open_group(fr_decoder_group **out, const fr_model *m,
     g->model = m;
     g->read_times = FR_PROMPT_SHARE; // 4, if predictions are a tenth low
     g->max_taps = limits->max_taps;
-    fr_budget_open(&g->budget, NULL);
+    fr_decoder_group_cost(g, NULL);
     for (; g->n_rooms < rooms && !st; g->n_rooms += !st)
         st = fr_verify_room_open(&g->room[g->n_rooms], m->kern, m->config.n_vocab, err);
     if (!st) st = fr_forward_open(&g->forward, m, limits, err);

@@ -65,6 +65,11 @@ void fr_decoder_group_close(fr_decoder_group *g); // without members; NULL is fi
 fr_status fr_decoder_join(fr_decoder *d, fr_decoder_group *g, int n_ctx, fr_kv_type kv_type,
                           const fr_needs *needs, fr_error *err);
 
+// What passes of a model cost about, in passes of one row, by the bytes that they read.
+fr_cost fr_guessed_cost(const fr_model *m);
+// The cost of passes by which trees are sized; NULL or without points: the guessed one.
+void fr_decoder_group_cost(fr_decoder_group *g, const fr_cost *cost);
+
 // Allocates memory for scores of tokens (fr_decoder.scores). FR_ENOMEM.
 fr_status fr_decoder_group_score(fr_decoder_group *g, fr_error *err);
 

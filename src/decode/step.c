@@ -638,8 +638,13 @@ static void count_depths(fr_decoder *d, int accepted) {
         d->stats.accepted[k - 1]++;
 }
 
+// The index of its part of the pass in statistics by rows.
+static int counted_as(const fr_decoder *d) {
+    return d->n_rows <= FR_COUNTED_ROWS ? d->n_rows : 0;
+}
+
 static void count_pass(fr_decoder *d) {
-    const int counted = d->n_rows <= FR_COUNTED_ROWS ? d->n_rows : 0;
+    const int counted = counted_as(d);
     count_depths(d, d->n_accepted);
     d->stats.passes++;
     d->stats.plain_passes += d->tree.n == 1;
@@ -657,7 +662,9 @@ static void count_predictions(fr_decoder *d, const fr_extra_rows *extra, int tak
     const fr_budget *p = &d->group->budget;
     const int before = d->kv.n_committed - taken;
     if (!p->measured) return;
-    d->stats.predicted += fr_cost_with(&p->cost, d->tree.n, extra, before);
+    const double predicted = fr_cost_with(&p->cost, d->tree.n, extra, before);
+    d->stats.predicted += predicted;
+    d->stats.predicted_by_rows[counted_as(d)] += predicted;
     for (int i = 0; i < taken; i++)
         d->stats.predicted_plain += fr_cost_pass(&p->cost, 1, 1, before + i);
 }
@@ -689,8 +696,14 @@ static void learn(const batch *b) {
     g->seconds_predicted =
         fr_budget_predict(&g->budget, b->n_roots ? rows : 0, &besides, g->context);
     if (tokens && !b->member[0]->hook) // else rows were left out
-        fr_budget_learn(&g->budget, rows, &all, &g->read, g->context, tokens, g->seconds_pass,
-                        draft);
+        fr_budget_learn(&g->budget, &(fr_budget_step){.rows = rows,
+                                                      .extra = &all,
+                                                      .read = &g->read,
+                                                      .context = g->context,
+                                                      .tokens = tokens,
+                                                      .pass_seconds = g->seconds_pass,
+                                                      .draft_seconds = draft,
+                                                      .experts = fr_forward_experts(g->forward)});
 }
 
 // ---------------------------------------------------------------- the step

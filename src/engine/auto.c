@@ -1,4 +1,5 @@
 #include "engine/auto.h"
+#include "decode/group.h"
 #include "draft/pack/find.h"
 #include "draft/pack/speed.h"
 #include "draft/registry.h"
@@ -12,7 +13,8 @@ static double speed_of_pack(const fr_engine *e, const fr_drafter_method *m) {
     if (!m->in_auto || fr_pack_find(path, m->pack, e->gguf, &unsaid) ||
         fr_pack_open(&p, path, &unsaid))
         return 0;
-    const fr_cost *cost = e->profile ? &e->profile->cost : NULL;
+    const fr_cost guess = fr_guessed_cost(&e->model);
+    const fr_cost *cost = e->profile && e->profile->cost.n ? &e->profile->cost : &guess;
     const double speed = fr_pack_speed(&p, cost, e->model.config.n_layer, e->model.row_bytes);
     fr_pack_close(&p);
     return speed;

@@ -261,6 +261,7 @@ static void tell_counts(fr_stats *to, const fr_stats *now) {
     to->predicted_plain = now->predicted_plain;
     memcpy(to->accepted, now->accepted, sizeof to->accepted);
     memcpy(to->seconds_by_rows, now->seconds_by_rows, sizeof to->seconds_by_rows);
+    memcpy(to->predicted_by_rows, now->predicted_by_rows, sizeof to->predicted_by_rows);
 }
 
 // Shows the scores of the prompt's tokens that have been read: in a pass that broke, of those

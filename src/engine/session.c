@@ -46,7 +46,7 @@ static fr_status open_decoder(fr_session *s, fr_group *group, int n_ctx, fr_kv_t
     }
     const fr_status st =
         fr_decoder_open(&s->decoder, &s->engine->model, n_ctx, kv_type, needs, err);
-    if (!st) fr_budget_open(&s->decoder.group->budget, profile ? &profile->cost : NULL);
+    if (!st) fr_decoder_group_cost(s->decoder.group, profile ? &profile->cost : NULL);
     return st;
 }
 

@@ -32,7 +32,7 @@ fr_status fr_group_open(fr_group **out, fr_engine *e, const fr_group_options *op
         fr_free(g);
         return st;
     }
-    fr_budget_open(&g->decoders->budget, e->profile ? &e->profile->cost : NULL);
+    fr_decoder_group_cost(g->decoders, e->profile ? &e->profile->cost : NULL);
     if (o.prompt_share > 0) g->decoders->read_times = o.prompt_share;
     fr_engine_keep(e);
     *out = g;

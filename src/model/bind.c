@@ -155,6 +155,7 @@ void fr_bind_stack(fr_binder *b, fr_stack *s, const char *name, fr_bind_experts 
         set_matrix(b, &s->first, &bound, t, begin);
         s->stride = b->weights == FR_WEIGHTS_IN_PLACE ? source : FR_ARENA_ROUND(bytes);
         count_row(b, &s->first, e.used);
+        b->m->expert_bytes += (uint64_t)e.used * bytes;
     }
     for (int i = 0; i < e.n; i++)
         place_panels(b, &s->first, &bound, t, begin + source * (size_t)i);

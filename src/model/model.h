@@ -72,6 +72,7 @@ typedef struct fr_model {
     uint64_t weights_bytes; // of all matrices, as they lie in memory
     // What one row with logits reads of them, and its products; of experts those that a row reads.
     uint64_t row_bytes, macs_per_row;
+    uint64_t expert_bytes; // of row_bytes, those of the experts that a row chooses
 } fr_model;
 
 // Whether fr_model_open would open the file, given the memory: FR_EDATA and FR_EUNSUP as there,

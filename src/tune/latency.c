@@ -1,5 +1,6 @@
 // latency.c — fills a near and a far context, then times passes of every row count, trunk and head
-// apart. What a longer context adds comes from pairs of near and far passes.
+// apart. What a longer context adds comes from pairs of near and far passes, and what an expert
+// takes from pairs of passes whose rows choose apart and alike.
 #include "tune/latency.h"
 #include "base/clock.h"
 #include <stdlib.h>
@@ -15,6 +16,7 @@ static const points SMOOTH = {12, {1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32, MOST_RO
 // Kernels that work in tiles of 16 rows: both sides of every step.
 static const points STAIR = {16, {1, 2, 3, 4, 6, 8, 10, 12, 16, 17, 24, 32, 33, 48, 49, MOST_ROWS}};
 static const int KEY_ROWS[2] = {1, 8}; // what context adds is taken at these
+enum { EXPERT_ROWS = 8 };              // what an expert takes is taken at these
 
 typedef struct bench { // everything that a measurement holds
     const fr_model *m;
@@ -28,13 +30,22 @@ typedef struct bench { // everything that a measurement holds
     uint64_t done, total;
 } bench;
 
-static void set_chain(bench *b, int n, uint8_t wants) {
-    for (int i = 0; i < n; i++) // other tokens each, as in a text
-        b->rows[i] = fr_row_token((int32_t)(i * 7919 % b->m->config.n_vocab), i - 1, wants);
+static int32_t token(const bench *b, int i) { // other tokens each, as in a text
+    return (int32_t)(i * 7919 % b->m->config.n_vocab);
 }
 
-static double time_trunk(bench *b, fr_kv *kv, int n) {
-    set_chain(b, n, FR_WANT_FINAL);
+static void set_chain(bench *b, int n, uint8_t wants) {
+    for (int i = 0; i < n; i++)
+        b->rows[i] = fr_row_token(token(b, i), i - 1, wants);
+}
+
+// Of one token, which choose the same experts, or of other tokens each.
+static void set_siblings(bench *b, int n, bool alike) {
+    for (int i = 0; i < n; i++)
+        b->rows[i] = fr_row_token(token(b, alike ? 0 : i), FR_PARENT_COMMITTED, FR_WANT_FINAL);
+}
+
+static double time_rows(bench *b, fr_kv *kv, int n) {
     const double start = fr_seconds();
     fr_forward_run(b->forward, &(fr_pass){.rows = b->rows, .n_rows = n, .kv = &kv, .n_seq = 1});
     const double seconds = fr_seconds() - start;
@@ -42,10 +53,19 @@ static double time_trunk(bench *b, fr_kv *kv, int n) {
     return seconds;
 }
 
+static double time_trunk(bench *b, fr_kv *kv, int n) {
+    set_chain(b, n, FR_WANT_FINAL);
+    return time_rows(b, kv, n);
+}
+
 static double time_head(bench *b, int n) {
     const double start = fr_seconds();
     fr_forward_head(b->forward, b->hidden, n, b->logits);
     return fr_seconds() - start;
+}
+
+static bool has_experts(const bench *b) {
+    return b->m->config.experts.n > 0;
 }
 
 static bool tell(bench *b) {
@@ -137,19 +157,38 @@ static fr_status measure_keys(bench *b, fr_cost *cost, int pairs, fr_error *err)
     return FR_OK;
 }
 
+// Passes of unlike and of like rows differ in the experts that they read alone.
+static fr_status measure_expert(bench *b, fr_cost *cost, int pairs, fr_error *err) {
+    double seconds[PAIRS_MAX];
+    for (int i = 0; i < pairs; i++) {
+        set_siblings(b, EXPERT_ROWS, true);
+        const double alike = time_rows(b, &b->near, EXPERT_ROWS);
+        const int few = fr_forward_experts(b->forward);
+        set_siblings(b, EXPERT_ROWS, false);
+        const double more = time_rows(b, &b->near, EXPERT_ROWS) - alike;
+        const int many = fr_forward_experts(b->forward);
+        seconds[i] = many > few ? more / (many - few) : 0;
+        if (!tell(b)) return interrupted(err);
+    }
+    fr_cost_set_expert(cost, median(seconds, pairs));
+    return FR_OK;
+}
+
 static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
     const points *p = b->points;
     double trunk[FR_COST_POINTS][ROUNDS_MAX], head[FR_COST_POINTS][ROUNDS_MAX];
+    int experts[FR_COST_POINTS];
     for (int r = -1; r < rounds; r++) { // the first round only warms up
         const int at = r < 0 ? 0 : r;
         for (int i = 0; i < (r < 0 ? 1 : p->n); i++) {
             trunk[i][at] = time_trunk(b, &b->near, p->rows[i]);
+            experts[i] = fr_forward_experts(b->forward);
             head[i][at] = time_head(b, p->rows[i]);
             if (!tell(b)) return interrupted(err);
         }
     }
     fr_cost c = {.n = p->n};
-    const fr_status st = measure_keys(b, &c, rounds + MORE_PAIRS, err);
+    fr_status st = measure_keys(b, &c, rounds + MORE_PAIRS, err);
     if (st) return st;
     for (int i = 0; i < p->n; i++) {
         c.rows[i] = p->rows[i];
@@ -157,7 +196,9 @@ static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
         c.head[i] = typical(head[i], rounds);
         const double keys = b->near.n_committed * (c.key + c.key_row * p->rows[i]);
         if (keys < c.trunk[i] / 2) c.trunk[i] -= keys; // to an empty context
+        c.experts[i] = experts[i];
     }
+    if (has_experts(b) && (st = measure_expert(b, &c, rounds + MORE_PAIRS, err))) return st;
     fr_cost_smooth(&c);
     c.held = held_up(p, trunk, head, rounds);
     *cost = c;
@@ -212,8 +253,8 @@ fr_status fr_latency_measure(fr_cost *cost, const fr_model *m, int rounds, fr_pr
                .progress = progress,
                .user = user};
     rounds = rounds < 1 ? 1 : least(rounds, ROUNDS_MAX);
-    b.total = (uint64_t)(rounds * b.points->n + 1 + rounds + MORE_PAIRS + fill_passes(near) +
-                         fill_passes(far));
+    const int pairs = (has_experts(&b) ? 2 : 1) * (rounds + MORE_PAIRS);
+    b.total = (uint64_t)(rounds * b.points->n + 1 + pairs + fill_passes(near) + fill_passes(far));
     fr_status st = open_bench(&b, near, far, err);
     if (!st) st = run_bench(&b, cost, near, far, rounds, err);
     close_bench(&b);

@@ -2,7 +2,8 @@
 //
 // Passes without and with the head are timed apart, row counts taking turns. Each cost is the mean
 // of its faster half, smoothed (tree/cost.h). The cost of context is the median of pairs of near
-// and far passes. While it runs it needs memory for a context of its own, and may fail without it.
+// and far passes, and the cost of an expert that of pairs of passes with unlike and with like rows.
+// While it runs it needs memory for a context of its own, and may fail without it.
 // No other thread may use the model's pool meanwhile.
 #ifndef FR_TUNE_LATENCY_H
 #define FR_TUNE_LATENCY_H

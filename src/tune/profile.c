@@ -97,6 +97,8 @@ static void write_cost(fr_gguf_writer *w, const fr_cost *c) {
     fr_gguf_writer_i32_array(w, "profile.cost.rows", c->rows, (size_t)c->n);
     fr_gguf_writer_raw_array(w, "profile.cost.trunk", FR_GGUF_F64, c->trunk, (size_t)c->n);
     fr_gguf_writer_raw_array(w, "profile.cost.head", FR_GGUF_F64, c->head, (size_t)c->n);
+    fr_gguf_writer_f64(w, "profile.cost.expert", c->expert);
+    fr_gguf_writer_raw_array(w, "profile.cost.experts", FR_GGUF_F64, c->experts, (size_t)c->n);
     fr_gguf_writer_f64(w, "profile.cost.key", c->key);
     fr_gguf_writer_f64(w, "profile.cost.key_row", c->key_row);
     fr_gguf_writer_f64(w, "profile.cost.held", c->n ? c->held : 1);
@@ -197,6 +199,8 @@ static fr_status read_cost(fr_cost *c, const fr_gguf *g, fr_error *err) {
     }
     if ((st = read_f64s(g, "profile.cost.trunk", 1e-9, hour, n, c->trunk, err))) return st;
     if ((st = read_f64s(g, "profile.cost.head", 0, hour, n, c->head, err))) return st;
+    if ((st = read_f64s(g, "profile.cost.experts", 0, 1e6, n, c->experts, err))) return st;
+    if ((st = read_f64(g, "profile.cost.expert", 0, hour, &c->expert, err))) return st;
     if ((st = read_f64(g, "profile.cost.key", 0, hour, &c->key, err))) return st;
     if ((st = read_f64(g, "profile.cost.key_row", 0, hour, &c->key_row, err))) return st;
     if (fr_gguf_find(g, "profile.cost.held") &&

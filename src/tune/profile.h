@@ -14,7 +14,7 @@
 #include "tree/cost.h"
 
 enum {
-    FR_PROFILE_VERSION = 6,   // also counts kernels that change what passes cost
+    FR_PROFILE_VERSION = 7,   // also counts kernels that change what passes cost
     FR_PROFILE_DRAFTERS = 16, // tuned drafters at most
     FR_PROFILE_SPEC = 512,
 };

@@ -41,7 +41,7 @@ static void the_size_of_the_greatest_worth_is_chosen(void **state) {
     fr_tree t;
     srand(7);
     for (int trial = 0; trial < 300; trial++) {
-        fr_budget_open(&p, &COST);
+        fr_budget_open(&p, &COST, NULL);
         fr_budget_begin(&p);
         p.gained = 10; // the account is not what limits here
         random_tree(&t, 2 + rand() % 30);
@@ -78,7 +78,7 @@ static void a_copy_takes_the_rows_that_give_most_tokens_a_second(void **state) {
     float score[60];
     double tokens = 1, best = 0;
     int best_n = 0;
-    fr_budget_open(&p, &COST);
+    fr_budget_open(&p, &COST, NULL);
     fr_budget_begin(&p);
     p.gained = 10;
     for (int k = 0; k < 60; k++)
@@ -99,7 +99,7 @@ static void drafts_that_are_never_right_cost_little(void **state) {
     (void)state;
     fr_budget p;
     fr_tree t;
-    fr_budget_open(&p, &COST);
+    fr_budget_open(&p, &COST, NULL);
     fr_budget_begin(&p);
     double spent = 0;
     int drafted = 0;
@@ -110,7 +110,8 @@ static void drafts_that_are_never_right_cost_little(void **state) {
             fr_tree_add(&t, 0, k, 0.9f, 0);
         const int n = fr_budget_choose(&p, &t, NULL, 100);
         const double pass = fr_cost_pass(&COST, n, n, 100);
-        fr_budget_learn(&p, n, NULL, NULL, 100, 1, pass, 0);
+        fr_budget_learn(
+            &p, &(fr_budget_step){.rows = n, .context = 100, .tokens = 1, .pass_seconds = pass});
         spent += pass;
         drafted += n > 1;
     }
@@ -124,7 +125,7 @@ static void sure_guesses_are_trusted_after_bad_ones(void **state) {
     (void)state;
     fr_budget p;
     fr_tree t;
-    fr_budget_open(&p, &COST);
+    fr_budget_open(&p, &COST, NULL);
     fr_budget_begin(&p);
     int n = 0;
     for (int i = 0; i < 40; i++) {
@@ -132,8 +133,12 @@ static void sure_guesses_are_trusted_after_bad_ones(void **state) {
         for (int k = 0; k < 3; k++)
             fr_tree_add(&t, 0, k, 0.15f, 0);
         n = fr_budget_choose(&p, &t, NULL, 100);
-        fr_budget_learn(&p, n, NULL, NULL, 100, 1, fr_cost_pass(&COST, n, n, 100),
-                        0.02 * fr_cost_pass(&COST, 1, 1, 100));
+        fr_budget_learn(&p,
+                        &(fr_budget_step){.rows = n,
+                                          .context = 100,
+                                          .tokens = 1,
+                                          .pass_seconds = fr_cost_pass(&COST, n, n, 100),
+                                          .draft_seconds = 0.02 * fr_cost_pass(&COST, 1, 1, 100)});
     }
     assert_int_equal(n, 1); // no more of these
     fr_tree_begin(&t, 0, 16, 8);
@@ -147,7 +152,7 @@ static void what_pays_is_used_and_what_stops_to_pay_is_left(void **state) {
     (void)state;
     fr_budget p;
     fr_tree t;
-    fr_budget_open(&p, &COST);
+    fr_budget_open(&p, &COST, NULL);
     fr_budget_begin(&p);
     for (int i = 0; i < 200; i++) {
         fr_tree_begin(&t, 0, 16, 8);
@@ -155,7 +160,10 @@ static void what_pays_is_used_and_what_stops_to_pay_is_left(void **state) {
             node = fr_tree_add(&t, node, 1, 0.9f, 0);
         const int n = fr_budget_choose(&p, &t, NULL, 100);
         assert_int_equal(n, 4);
-        fr_budget_learn(&p, n, NULL, NULL, 100, 4, fr_cost_pass(&COST, n, n, 100), 0);
+        fr_budget_learn(&p, &(fr_budget_step){.rows = n,
+                                              .context = 100,
+                                              .tokens = 4,
+                                              .pass_seconds = fr_cost_pass(&COST, n, n, 100)});
     }
     // Tokens are cheap now, so a doubtful row no longer pays.
     assert_true(fr_budget_token_cost(&p, 100) < 0.5 * fr_cost_pass(&COST, 1, 1, 100));
@@ -167,10 +175,10 @@ static void what_pays_is_used_and_what_stops_to_pay_is_left(void **state) {
 static void a_guess_learns_the_machine_from_the_first_pass(void **state) {
     (void)state;
     fr_budget p;
-    fr_budget_open(&p, NULL);
+    fr_budget_open(&p, NULL, NULL);
     fr_budget_begin(&p);
     assert_false(p.measured);
-    fr_budget_learn(&p, 1, NULL, NULL, 0, 1, 0.2, 0);
+    fr_budget_learn(&p, &(fr_budget_step){.rows = 1, .tokens = 1, .pass_seconds = 0.2});
     assert_true(fr_budget_pass(&p, 1, NULL, 0) > 0.19 && fr_budget_pass(&p, 1, NULL, 0) < 0.21);
     assert_true(p.spent > 0.19 && p.spent < 0.21);
 }
@@ -179,15 +187,23 @@ static void a_guess_learns_the_machine_from_the_first_pass(void **state) {
 static void a_table_of_another_shape_is_told(void **state) {
     (void)state;
     fr_budget p;
-    fr_budget_open(&p, &COST);
+    fr_budget_open(&p, &COST, NULL);
     for (int i = 0; i < 400; i++) {
-        fr_budget_learn(&p, 1, NULL, NULL, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
-        fr_budget_learn(&p, 8, NULL, NULL, 0, 1, 2 * fr_cost_pass(&COST, 8, 8, 0), 0);
+        fr_budget_learn(&p, &(fr_budget_step){.rows = 1,
+                                              .tokens = 1,
+                                              .pass_seconds = 2 * fr_cost_pass(&COST, 1, 1, 0)});
+        fr_budget_learn(&p, &(fr_budget_step){.rows = 8,
+                                              .tokens = 1,
+                                              .pass_seconds = 2 * fr_cost_pass(&COST, 8, 8, 0)});
     }
     assert_false(fr_budget_disagrees(&p));
     for (int i = 0; i < 400; i++) {
-        fr_budget_learn(&p, 1, NULL, NULL, 0, 1, 2 * fr_cost_pass(&COST, 1, 1, 0), 0);
-        fr_budget_learn(&p, 8, NULL, NULL, 0, 1, 4 * fr_cost_pass(&COST, 8, 8, 0), 0);
+        fr_budget_learn(&p, &(fr_budget_step){.rows = 1,
+                                              .tokens = 1,
+                                              .pass_seconds = 2 * fr_cost_pass(&COST, 1, 1, 0)});
+        fr_budget_learn(&p, &(fr_budget_step){.rows = 8,
+                                              .tokens = 1,
+                                              .pass_seconds = 4 * fr_cost_pass(&COST, 8, 8, 0)});
     }
     assert_true(fr_budget_disagrees(&p));
     const double ratio = fr_budget_pass(&p, 8, NULL, 0) / fr_budget_pass(&p, 1, NULL, 0),
@@ -201,7 +217,7 @@ static void beside_a_text_that_is_read_a_token_is_worth_its_row(void **state) {
     (void)state;
     fr_budget p;
     fr_tree t;
-    fr_budget_open(&p, &COST);
+    fr_budget_open(&p, &COST, NULL);
     fr_budget_begin(&p);
     p.gained = 10;
     p.members = 2;
@@ -217,12 +233,54 @@ static void beside_a_text_that_is_read_a_token_is_worth_its_row(void **state) {
     assert_int_equal(fr_budget_choose(&p, &t, &p.read, 100), 1);
 }
 
+// A pass that is fast because its rows choose the same experts tells about the text, not about the
+// machine; a slow pass of as many experts as expected tells about the machine alone.
+static void what_a_text_shares_is_told_from_how_fast_the_machine_is(void **state) {
+    (void)state;
+    const fr_cost cost = {.n = 3,
+                          .rows = {1, 2, 4},
+                          .trunk = {10, 13, 17},
+                          .head = {0, 0, 0},
+                          .expert = 0.2,
+                          .experts = {20, 35, 55}};
+    const int read = 38; // by four rows, in the place of 55
+    const double shared = 1 - 18.0 / 35, four = 17 - 0.2 * (55 - read);
+    fr_budget p;
+    fr_budget_open(&p, &cost, NULL);
+    fr_budget_begin(&p);
+    fr_budget_step alone = {.rows = 1, .tokens = 1, .pass_seconds = 10, .experts = 20},
+                   many = {.rows = 4, .tokens = 1, .pass_seconds = four, .experts = read};
+    fr_budget_learn(&p, &alone);
+    assert_true(p.cost.shared == 0); // one row shares with none
+    for (int i = 0; i < 200; i++)
+        fr_budget_learn(&p, &many);
+    assert_true(fabs(p.cost.shared - shared) < 1e-6);
+    assert_true(fabs(p.drift - 1) < 1e-9 && fabs(p.group[2] - 1) < 1e-9);
+    assert_true(fabs(fr_budget_pass(&p, 4, NULL, 0) - four) < 1e-5);
+    assert_true(fabs(fr_budget_pass(&p, 2, NULL, 0) - (13 - 0.2 * shared * 15)) < 1e-5);
+    alone.pass_seconds *= 2;
+    many.pass_seconds *= 2;
+    for (int i = 0; i < 200; i++) {
+        fr_budget_learn(&p, &alone);
+        fr_budget_learn(&p, &many);
+    }
+    assert_true(fabs(p.cost.shared - shared) < 1e-6);
+    assert_true(fabs(fr_budget_pass(&p, 4, NULL, 0) - 2 * four) < 0.1);
+    many.experts = 55; // another text
+    many.pass_seconds = 2 * 17;
+    for (int i = 0; i < 200; i++)
+        fr_budget_learn(&p, &many);
+    assert_true(fabs(p.cost.shared) < 1e-6);
+    assert_false(fr_budget_disagrees(&p));
+}
+
 static void the_check_of_a_budget_finds_damage(void **state) {
     (void)state;
     fr_budget p;
-    fr_budget_open(&p, &COST);
+    fr_budget_open(&p, &COST, NULL);
     fr_budget_begin(&p);
-    fr_budget_learn(&p, 4, NULL, NULL, 0, 2, 0.06, 0.001);
+    fr_budget_learn(&p, &(fr_budget_step){
+                            .rows = 4, .tokens = 2, .pass_seconds = 0.06, .draft_seconds = 0.001});
     assert_noticed(p.cost.n, 0, fr_budget_is_sound(&p));
     assert_noticed(p.cost.rows[1], 1, fr_budget_is_sound(&p));
     assert_noticed(p.drift, 0, fr_budget_is_sound(&p));
@@ -240,13 +298,13 @@ static void a_pass_is_predicted_once_it_can_be(void **state) {
     const fr_cost cost = {.n = 2, .rows = {1, 8}, .trunk = {1, 3}, .head = {0, 0}};
     const fr_extra_rows read = {.rows = 7, .trunk = 7};
     fr_budget p;
-    fr_budget_open(&p, &cost);
+    fr_budget_open(&p, &cost, NULL);
     assert_true(fr_budget_predict(&p, 1, NULL, 0) == 1);
     assert_true(fabs(fr_budget_predict(&p, 1, &read, 0) - 3) < 1e-12);
     assert_true(fabs(fr_budget_predict(&p, 0, &read, 0) - fr_cost_pass(&cost, 7, 0, 0)) < 1e-12);
-    fr_budget_open(&p, NULL);
+    fr_budget_open(&p, NULL, NULL);
     assert_true(fr_budget_predict(&p, 1, NULL, 0) == 0);
-    fr_budget_learn(&p, 1, NULL, NULL, 0, 1, 0.25, 0);
+    fr_budget_learn(&p, &(fr_budget_step){.rows = 1, .tokens = 1, .pass_seconds = 0.25});
     assert_true(fabs(fr_budget_predict(&p, 1, NULL, 0) - 0.25) < 1e-9);
 }
 
@@ -260,6 +318,8 @@ int main(void) {
         cmocka_unit_test(a_guess_learns_the_machine_from_the_first_pass),
         cmocka_unit_test(a_table_of_another_shape_is_told),
         cmocka_unit_test(beside_a_text_that_is_read_a_token_is_worth_its_row),
+        cmocka_unit_test(what_a_text_shares_is_told_from_how_fast_the_machine_is),
+        cmocka_unit_test(what_a_text_shares_is_told_from_how_fast_the_machine_is),
         cmocka_unit_test(the_check_of_a_budget_finds_damage),
         cmocka_unit_test(a_pass_is_predicted_once_it_can_be),
     };

@@ -167,6 +167,75 @@ static void a_tile_that_begins_is_no_noise(void **state) {
     assert_true(c.trunk[4] <= 155);
 }
 
+// Eight experts, of which a row reads two: 2, 3.5, 5.46875 and 7.2 for unrelated rows.
+static const fr_cost EXPERTS = {.n = 4,
+                                .rows = {1, 2, 4, 8},
+                                .trunk = {10, 13, 17, 21},
+                                .head = {1, 1, 1, 1},
+                                .expert = 2,
+                                .experts = {2, 3.5, 5.5, 7.25}};
+
+static void rows_that_share_experts_take_less(void **state) {
+    (void)state;
+    fr_cost c = EXPERTS;
+    assert_true(fr_cost_pass(&c, 4, 0, 0) == 17);
+    c.shared = 0.5;
+    assert_true(fr_cost_pass(&c, 1, 0, 0) == 10); // a row reads what it reads
+    assert_true(fr_cost_pass(&c, 2, 0, 0) == 13 - 1.5);
+    assert_true(fr_cost_pass(&c, 4, 0, 0) == 17 - 3.5);
+    assert_true(fr_cost_pass(&c, 8, 0, 0) == 21 - 5.25);
+    c.shared = -0.5;
+    assert_true(fr_cost_pass(&c, 4, 0, 0) == 17 + 3.5);
+    assert_true(fr_cost_is_sound(&c));
+    const fr_extra_rows late = {.rows = 2, .trunk = 1}, on = {.resumed = 1, .below = 0.5};
+    assert_true(fr_cost_experts(&c, 2, NULL) == 3.5); // however many are shared
+    assert_true(fr_cost_experts(&c, 2, &late) == 3.5 + (5.5 - 3.5) / 2);
+    assert_true(fr_cost_experts(&c, 2, &on) == 3.5 - (3.5 - 2) / 2);
+    assert_true(fr_cost_experts(&c, 100, NULL) == 7.25);
+}
+
+// The more experts are read, the fewer a row adds: that is no noise. What else takes time is smoothed.
+static void experts_that_grow_fewer_are_no_noise(void **state) {
+    (void)state;
+    fr_cost c = EXPERTS;
+    fr_cost_smooth(&c);
+    for (int i = 0; i < c.n; i++)
+        assert_true(fabs(c.trunk[i] - EXPERTS.trunk[i]) < 1e-9);
+    c.trunk[1] += 5;
+    fr_cost_smooth(&c);
+    assert_true(c.trunk[1] < EXPERTS.trunk[1] + 1);
+    c = EXPERTS;
+    c.expert = 0;
+    fr_cost_smooth(&c);
+    assert_true(c.trunk[1] < EXPERTS.trunk[1] - 0.1);
+}
+
+static void an_expert_takes_no_more_than_its_rows_added(void **state) {
+    (void)state;
+    fr_cost c = EXPERTS;
+    fr_cost_set_expert(&c, 1.5);
+    assert_true(c.expert == 1.5);
+    fr_cost_set_expert(&c, -1);
+    assert_true(c.expert == 0);
+    fr_cost_set_expert(&c, 100);
+    assert_true(c.expert == 2);
+    for (int i = 0; i < c.n; i++)
+        assert_true(c.trunk[i] - c.expert * (c.experts[i] - c.experts[0]) >= c.trunk[0] - 1e-9);
+}
+
+// By bytes: a second row of the 30B with 128 experts, 8 used, 0.6 of a row's bytes, takes 1.56.
+static void a_guess_counts_the_bytes_of_experts(void **state) {
+    (void)state;
+    const fr_cost plain = fr_cost_guess(0, 0, 0, 0), c = fr_cost_guess(128, 8, 48, 0.7);
+    assert_true(fr_cost_is_sound(&plain) && fr_cost_is_sound(&c));
+    assert_true(plain.expert == 0 && fabs(fr_cost_pass(&plain, 1, 1, 0) - 1) < 1e-12);
+    assert_true(fabs(fr_cost_pass(&c, 1, 1, 0) - 1) < 1e-12);
+    assert_true(fabs(c.experts[0] - 8 * 48) < 1e-9);
+    assert_true(fabs(c.experts[1] - 48 * 128 * (1 - 0.9375 * 0.9375)) < 1e-9);
+    const double more = fr_cost_pass(&c, 2, 2, 0) - fr_cost_pass(&plain, 2, 2, 0);
+    assert_true(fabs(more - 0.7 * 0.85 * 0.9375) < 1e-9);
+}
+
 static void what_context_adds_is_of_the_pass_and_of_its_rows(void **state) {
     (void)state;
     const struct {
@@ -195,6 +264,9 @@ static void the_check_of_a_cost_finds_damage(void **state) {
     assert_noticed(c.trunk[1], -1, fr_cost_is_sound(&c));
     assert_noticed(c.head[0], NAN, fr_cost_is_sound(&c));
     assert_noticed(c.key_row, -1e-9, fr_cost_is_sound(&c));
+    assert_noticed(c.expert, -1, fr_cost_is_sound(&c));
+    assert_noticed(c.experts[1], -1, fr_cost_is_sound(&c));
+    assert_noticed(c.shared, NAN, fr_cost_is_sound(&c));
     c.n = 0;
     assert_true(fr_cost_is_sound(&c));
 }
@@ -214,6 +286,10 @@ int main(void) {
         cmocka_unit_test(no_pass_takes_less_than_no_time),
         cmocka_unit_test(an_affine_machine_is_met_everywhere),
         cmocka_unit_test(what_noise_alone_explains_is_taken_out),
+        cmocka_unit_test(rows_that_share_experts_take_less),
+        cmocka_unit_test(experts_that_grow_fewer_are_no_noise),
+        cmocka_unit_test(an_expert_takes_no_more_than_its_rows_added),
+        cmocka_unit_test(a_guess_counts_the_bytes_of_experts),
         cmocka_unit_test(what_context_adds_is_of_the_pass_and_of_its_rows),
         cmocka_unit_test(the_check_of_a_cost_finds_damage),
     };

@@ -32,6 +32,29 @@ static void costs_are_positive_and_begin_at_one_row(void **state) {
     fr_opened_close(&o);
 }
 
+// Every row reads `used` experts of a layer, unlike rows more, and never more than there are.
+static void experts_are_counted_with_the_passes(void **state) {
+    (void)state;
+    const fr_tiny_options model = {
+        .type = FR_TYPE_Q8_0, .arch = "qwen3moe", .n_expert = 6, .n_layer = 2};
+    fr_opened o;
+    fr_cost c;
+    fr_error err;
+    fr_opened_open(&o, &model, &fr_kern_scalar, 2);
+    const int layers = o.model.config.n_layer, used = o.model.config.experts.used,
+              n = o.model.config.experts.n;
+    assert_int_equal(fr_latency_measure(&c, &o.model, 2, NULL, NULL, &err), FR_OK);
+    assert_true(c.experts[0] == layers * used);
+    for (int i = 1; i < c.n; i++)
+        assert_true(c.experts[i] > c.experts[0] && c.experts[i] <= layers * n);
+    assert_true(c.expert >= 0 && c.shared == 0 && fr_cost_is_sound(&c));
+    fr_opened_close(&o);
+    fr_opened_open(&o, &(fr_tiny_options){.type = FR_TYPE_Q8_0}, &fr_kern_scalar, 1);
+    assert_int_equal(fr_latency_measure(&c, &o.model, 1, NULL, NULL, &err), FR_OK);
+    assert_true(c.expert == 0 && c.experts[c.n - 1] == 0);
+    fr_opened_close(&o);
+}
+
 static void an_interrupt_leaves_nothing(void **state) {
     (void)state;
     fr_opened o;
@@ -64,6 +87,7 @@ static void a_context_of_few_tokens_is_enough(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_are_positive_and_begin_at_one_row),
+        cmocka_unit_test(experts_are_counted_with_the_passes),
         cmocka_unit_test(an_interrupt_leaves_nothing),
         cmocka_unit_test(a_context_of_few_tokens_is_enough),
     };

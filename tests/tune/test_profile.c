@@ -31,7 +31,10 @@ static fr_profile made(void) {
                              .head = {0.001, 0.002, 0.006},
                              .key = 1e-6,
                              .key_row = 0x1p-24,
-                             .held = 1.25}};
+                             .held = 1.25,
+                             .expert = 2e-6,
+                             .experts = {6, 18, 30},
+                             .shared = 0.3}}; // of a text: not kept
     const fr_profile_drafter d = entry_of("prompt-lookup+draft-model:/a b/ü.gguf", 15);
     fr_profile_put(&p, &d);
     return p;
@@ -61,6 +64,7 @@ static void what_was_written_is_read(void **state) {
         assert_int_equal(q.cost.rows[i], p.cost.rows[i]);
         assert_true(q.cost.trunk[i] == p.cost.trunk[i] && q.cost.head[i] == p.cost.head[i]);
     }
+    assert_true(q.cost.expert == 2e-6 && q.cost.experts[2] == 30 && q.cost.shared == 0);
     assert_true(q.cost.key == p.cost.key && q.cost.key_row == p.cost.key_row);
     assert_true(q.cost.held == 1.25);
     const fr_profile_drafter *d = fr_profile_find(&q, p.drafter[0].spec);

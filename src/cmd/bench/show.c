@@ -12,9 +12,12 @@ static json_t *passes_json(const fr_bench_counts *t) {
     json_t *all = json_array();
     for (int rows = 1; rows <= FR_COUNTED_ROWS; rows++)
         if (t->passes_by_rows[rows])
-            json_array_append_new(all, json_pack("{s:i, s:I, s:o}", "rows", rows, "passes",
+            json_array_append_new(all, json_pack("{s:i, s:I, s:o, s:o}", "rows", rows, "passes",
                                                  (json_int_t)t->passes_by_rows[rows], "seconds",
-                                                 fr_cmd_real(t->seconds_by_rows[rows])));
+                                                 fr_cmd_real(t->seconds_by_rows[rows]), "predicted",
+                                                 t->predicted > 0
+                                                     ? fr_cmd_real(t->predicted_by_rows[rows])
+                                                     : json_null()));
     return all;
 }
 

@@ -41,6 +41,7 @@ static void add_counts(fr_bench_counts *t, const fr_bench_counts *from) {
     for (int i = 0; i <= FR_COUNTED_ROWS; i++) {
         t->passes_by_rows[i] += from->passes_by_rows[i];
         t->seconds_by_rows[i] += from->seconds_by_rows[i];
+        t->predicted_by_rows[i] += from->predicted_by_rows[i];
     }
 }
 
@@ -86,6 +87,7 @@ fr_status fr_bench_counts_add(fr_bench_counts *t, const fr_stats *s, size_t byte
     memcpy(one.accepted, s->accepted, sizeof one.accepted);
     memcpy(one.passes_by_rows, s->passes_by_rows, sizeof one.passes_by_rows);
     memcpy(one.seconds_by_rows, s->seconds_by_rows, sizeof one.seconds_by_rows);
+    memcpy(one.predicted_by_rows, s->predicted_by_rows, sizeof one.predicted_by_rows);
     return fr_bench_counts_merge(t, &one, err);
 }
 

@@ -47,7 +47,7 @@ typedef struct fr_bench_counts { // {0} is empty
     int64_t tokens, bytes, passes, rows;
     int64_t offered[FR_MAX_DEPTH], accepted[FR_MAX_DEPTH];
     int64_t passes_by_rows[FR_COUNTED_ROWS + 1];
-    double seconds_by_rows[FR_COUNTED_ROWS + 1];
+    double seconds_by_rows[FR_COUNTED_ROWS + 1], predicted_by_rows[FR_COUNTED_ROWS + 1];
     double expected;        // tokens, by the scores of the trees
     fr_draft_counts counts; // of the drafter itself
     fr_pair *pairs;

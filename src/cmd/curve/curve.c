@@ -80,6 +80,7 @@ static fr_status measure_cells(measuring *m, fr_progress *bar, fr_error *err) {
         s->before = c->probed[c->n_passes++] = before;
         s->seconds = last =
             time_pass(m, cell->rows, cell->context, c->phases ? c->phases[i] : NULL);
+        c->experts[i % c->n_rows] = fr_forward_experts(m->passes.forward);
         cell->n++;
         i = fr_cells_next(c->cells, n_cells, fr_seconds() - start > enough_seconds);
         const double next = i >= 0 && c->cells[i].n ? c->cells[i].sample[0].seconds : 0;
@@ -90,13 +91,20 @@ static fr_status measure_cells(measuring *m, fr_progress *bar, fr_error *err) {
     return FR_OK;
 }
 
+// Rows of one pass read an expert once; c->rows[0] is 1.
+double fr_curve_bytes(const fr_curve *c, int i) {
+    const double one = (double)c->info.weights_bytes;
+    if (!c->experts[0]) return one;
+    return one + (double)c->expert_bytes * ((double)c->experts[i] / c->experts[0] - 1);
+}
+
 static fr_status summarize(fr_curve *c, fr_error *err) {
     double *room = malloc(sizeof *room * (size_t)c->n_passes);
     if (!room) return fr_fail(err, FR_ENOMEM, "curve: no memory for %d rates", c->n_passes);
     fr_rates_summarize(c->probed, c->n_passes, room, &c->typical, &c->best);
     free(room);
     for (int i = 0; i < c->n_rows * c->n_contexts; i++)
-        c->summaries[i] = fr_cell_summarize(&c->cells[i], (double)c->info.weights_bytes,
+        c->summaries[i] = fr_cell_summarize(&c->cells[i], fr_curve_bytes(c, i % c->n_rows),
                                             c->cells[i].rows * (double)c->info.macs_per_row);
     return FR_OK;
 }
@@ -200,6 +208,7 @@ static fr_status open_all(measuring *m, fr_error *err) {
     if (st) return st;
     const fr_model *model = &m->engine->model;
     m->curve.info = *fr_engine_describe(m->engine);
+    m->curve.expert_bytes = model->expert_bytes;
     size_t bytes;
     const uint8_t *weights = weights_of(model, &bytes);
     return fr_probe_open(&m->probe, model->pool, model->kern->isa, weights, bytes, err);
@@ -264,7 +273,10 @@ const fr_cmd fr_cmd_curve = {
               "is the median over passes of max(bytes / read, n * products / peak) / seconds, "
               "where read and peak are the means of the probes before and after the pass. A pass "
               "whose two probes differ by more than 10 % does not count, as long as three others "
-              "remain. The rates printed are the medians of all probes (read_gb_s, int8_gmac_s in "
+              "remain. 'bytes' are those of the weights that a pass reads. Where a model has "
+              "experts, the rows of a pass are unrelated tokens, each with experts of its own: "
+              "'experts' counts those that were read in all layers. Rows of a text share more. The "
+              "rates printed are the medians of all probes (read_gb_s, int8_gmac_s in "
               "the JSON document) and the highest ones (..._best).\n\nIn the JSON document, 'ms' "
               "is the minimum, and values outside of 'contexts' are those of the first context. "
               "'passes' counts the passes measured, 'passes_counted' those used for the fraction.",

@@ -10,7 +10,7 @@
 typedef struct drawing {
     fr_plot_series series[2 * FR_CURVE_CONTEXTS + 2];
     fr_plot_point least[FR_CURVE_CONTEXTS][FR_CURVE_ROWS], median[FR_CURVE_CONTEXTS][FR_CURVE_ROWS];
-    fr_plot_point limit[3], band[6];
+    fr_plot_point limit[FR_CURVE_ROWS], band[2 * FR_CURVE_ROWS];
     char labels[FR_CURVE_CONTEXTS][40], title[128], subtitle[256], note[128];
 } drawing;
 
@@ -19,24 +19,32 @@ static int by_x(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static fr_plot_point limit_at(const fr_curve *c, fr_rates rates, double rows) {
+static fr_plot_point limit_at(const fr_curve *c, fr_rates rates, double rows, double bytes) {
     return (fr_plot_point){.x = rows,
-                           .y = 1e3 * fr_limit(rates, (double)c->info.weights_bytes,
-                                               rows * (double)c->info.macs_per_row)};
+                           .y = 1e3 * fr_limit(rates, bytes, rows * (double)c->info.macs_per_row)};
+}
+
+// A point for every number of rows, as each reads other experts.
+static int limits_by_row(const fr_curve *c, fr_rates rates, fr_plot_point *to) {
+    for (int i = 0; i < c->n_rows; i++)
+        to[i] = limit_at(c, rates, c->rows[i], fr_curve_bytes(c, i));
+    qsort(to, (size_t)c->n_rows, sizeof *to, by_x);
+    return c->n_rows;
 }
 
 // Level up to the rows whose products take as long as reading; then it rises. Returns how many.
-static int limit_points(const fr_curve *c, fr_rates rates, fr_plot_point to[3]) {
+static int limit_points(const fr_curve *c, fr_rates rates, fr_plot_point to[FR_CURVE_ROWS]) {
+    if (c->experts[0]) return limits_by_row(c, rates, to);
+    const double bytes = (double)c->info.weights_bytes;
     int lo = c->rows[0], hi = c->rows[0], n = 0;
     for (int i = 1; i < c->n_rows; i++) {
         if (c->rows[i] < lo) lo = c->rows[i];
         if (c->rows[i] > hi) hi = c->rows[i];
     }
-    const double knee =
-        (double)c->info.weights_bytes / rates.read * rates.products / (double)c->info.macs_per_row;
-    to[n++] = limit_at(c, rates, lo);
-    if (knee > lo && knee < hi) to[n++] = limit_at(c, rates, knee);
-    to[n++] = limit_at(c, rates, hi);
+    const double knee = bytes / rates.read * rates.products / (double)c->info.macs_per_row;
+    to[n++] = limit_at(c, rates, lo, bytes);
+    if (knee > lo && knee < hi) to[n++] = limit_at(c, rates, knee, bytes);
+    if (hi > lo) to[n++] = limit_at(c, rates, hi, bytes);
     return n;
 }
 

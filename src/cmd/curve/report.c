@@ -19,6 +19,11 @@ static double fraction(const fr_curve *c, int context, int row) {
     return fr_curve_at(c, context, row)->fraction;
 }
 
+static double bytes(const fr_curve *c, int context, int row) {
+    (void)context;
+    return fr_curve_bytes(c, row);
+}
+
 static json_t *list(const fr_curve *c, int context, value_fn *value) {
     json_t *all = json_array();
     for (int i = 0; i < c->n_rows; i++)
@@ -26,10 +31,10 @@ static json_t *list(const fr_curve *c, int context, value_fn *value) {
     return all;
 }
 
-static json_t *rows_json(const fr_curve *c) {
+static json_t *ints_json(const int *values, int n) {
     json_t *all = json_array();
-    for (int i = 0; i < c->n_rows; i++)
-        json_array_append_new(all, json_integer(c->rows[i]));
+    for (int i = 0; i < n; i++)
+        json_array_append_new(all, json_integer(values[i]));
     return all;
 }
 
@@ -82,13 +87,15 @@ static json_t *machine_json(const fr_curve *c) {
 }
 
 json_t *fr_curve_json(const fr_curve *c) {
-    json_t *all = json_pack(
-        "{s:o, s:o, s:o, s:o, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "rows", rows_json(c), "ms",
-        list(c, 0, least_ms), "ms_median", list(c, 0, median_ms), "ratio", list(c, 0, ratio),
-        "context", c->contexts[0], "weights_bytes", (json_int_t)c->info.weights_bytes,
-        "macs_per_row", (json_int_t)c->info.macs_per_row, "machine", machine_json(c),
-        "fraction_of_limit", list(c, 0, fraction), "passes", passes_json(c, false),
-        "passes_counted", passes_json(c, true), "contexts", contexts_json(c));
+    json_t *all =
+        json_pack("{s:o, s:o, s:o, s:o, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rows",
+                  ints_json(c->rows, c->n_rows), "ms", list(c, 0, least_ms), "ms_median",
+                  list(c, 0, median_ms), "ratio", list(c, 0, ratio), "context", c->contexts[0],
+                  "weights_bytes", (json_int_t)c->info.weights_bytes, "macs_per_row",
+                  (json_int_t)c->info.macs_per_row, "machine", machine_json(c), "fraction_of_limit",
+                  list(c, 0, fraction), "passes", passes_json(c, false), "passes_counted",
+                  passes_json(c, true), "contexts", contexts_json(c), "bytes", list(c, 0, bytes));
+    if (all && c->experts[0]) json_object_set_new(all, "experts", ints_json(c->experts, c->n_rows));
     if (all && c->phases) json_object_set_new(all, "phases_ms", phases_json(c, 0));
     return all;
 }
@@ -106,6 +113,15 @@ static void print_bar(double seconds, double part, double most) {
     putchar('\n');
 }
 
+// What a row costs, and why.
+static void print_experts(const fr_curve *c) {
+    printf("Experts that unrelated rows read in all layers, and all weights read:\n");
+    for (int i = 0; i < c->n_rows; i++)
+        printf("%s%d row%s %d, %.0f MB", i ? "; " : "", c->rows[i], c->rows[i] > 1 ? "s" : "",
+               c->experts[i], fr_curve_bytes(c, i) / 1e6);
+    puts(". Rows of a text share more.");
+}
+
 static void print_first(const fr_curve *c) {
     double most = 0;
     for (int i = 0; i < c->n_rows; i++)
@@ -118,6 +134,7 @@ static void print_first(const fr_curve *c) {
         print_bar(s->median, s->fraction, most);
     }
     printf("Bars: the median; #: the limit of the machine, .: the rest.\n");
+    if (c->experts[0]) print_experts(c);
 }
 
 static void print_contexts(const fr_curve *c) {

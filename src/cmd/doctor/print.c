@@ -157,6 +157,9 @@ static void print_profile(const fr_doctor_model *m) {
     printf("1 row (plain decoding): %.1f ms; 8 rows (7 guesses checked): %.1f ms, %.2f times as "
            "long\n",
            1e3 * one, 1e3 * eight, fr_cmd_rate(eight, one));
+    if (c->expert > 0)
+        printf("experts: 8 unrelated rows read %.2f times those of one; %.3g ms each\n",
+               fr_cmd_rate(fr_cost_experts(c, 8, NULL), c->experts[0]), 1e3 * c->expert);
     subject("tuned");
     if (!m->profile.n_drafters) {
         puts("no drafter");

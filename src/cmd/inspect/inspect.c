@@ -9,6 +9,7 @@
 #include "model/model.h"
 #include "tune/profile.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,48 @@ static totals sum_tensors(const fr_gguf *g) {
     return sum;
 }
 
+// What rows read where a model has experts; n 0: it has none.
+typedef struct experts_read {
+    int n, used, layers;
+    double all, row; // bytes: of all experts, of those that one row reads
+    double rest;     // of all other tensors
+} experts_read;
+
+static experts_read experts_of(const fr_gguf *g, const fr_config *c) {
+    experts_read e = {.n = c->experts.n, .used = c->experts.used};
+    for (int i = 0; i < c->n_layer; i++)
+        e.layers += c->plan[i].experts;
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
+        const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
+        *(strstr(t->name, "_exps.") ? &e.all : &e.rest) += (double)t->bytes;
+    }
+    if (e.n) e.row = e.all * e.used / e.n;
+    return e;
+}
+
+// Bytes that rows of unrelated tokens read, in those of one.
+static double rows_read(const experts_read *e, int rows) {
+    const double each = 1 - pow(1 - (double)e->used / e->n, rows);
+    return (e->rest + e->all * each) / (e->rest + e->row);
+}
+
+static json_t *experts_json(const experts_read *e) {
+    return json_pack("{s:i, s:i, s:i, s:I, s:I, s:o, s:o}", "count", e->n, "used", e->used,
+                     "layers", e->layers, "bytes", (json_int_t)e->all, "bytes_of_a_row",
+                     (json_int_t)e->row, "two_rows", fr_cmd_real(rows_read(e, 2)), "eight_rows",
+                     fr_cmd_real(rows_read(e, 8)));
+}
+
+static void print_experts(const experts_read *e) {
+    printf("experts: %d in each of %d layers, of which a row reads %d: %.0f of %.0f MB, and %.0f "
+           "MB of "
+           "other weights. If rows choose independently, 2 rows read %.2f times as much as one, 8 "
+           "rows "
+           "%.2f times\n",
+           e->n, e->layers, e->used, e->row / 1e6, e->all / 1e6, e->rest / 1e6, rows_read(e, 2),
+           rows_read(e, 8));
+}
+
 // What a session needs: NULL where this is no model that the engine runs, with the reason in *err.
 static json_t *memory_json(const fr_gguf *g, fr_error *err) {
     fr_config c;
@@ -111,10 +154,13 @@ static json_t *memory_json(const fr_gguf *g, fr_error *err) {
             json_object_set_new(
                 by_type, fr_kv_type_name((fr_kv_type)t),
                 json_integer((json_int_t)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t)));
-    return json_pack("{s:I, s:I, s:i, s:I, s:o}", "weights_bytes", (json_int_t)sum_tensors(g).bytes,
-                     "kv_bytes_per_token", (json_int_t)token, "ctx_train", c.n_ctx_train,
-                     "kv_bytes_at_ctx_train", (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16),
-                     "kv_bytes_at_ctx_train_by_type", by_type);
+    const experts_read experts = experts_of(g, &c);
+    return json_pack("{s:I, s:I, s:i, s:I, s:o, s:o*}", "weights_bytes",
+                     (json_int_t)sum_tensors(g).bytes, "kv_bytes_per_token", (json_int_t)token,
+                     "ctx_train", c.n_ctx_train, "kv_bytes_at_ctx_train",
+                     (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16),
+                     "kv_bytes_at_ctx_train_by_type", by_type, "experts",
+                     experts.n ? experts_json(&experts) : NULL);
 }
 
 static void print_memory(const fr_gguf *g, fr_error *err) {
@@ -134,6 +180,8 @@ static void print_memory(const fr_gguf *g, fr_error *err) {
                    (double)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t) / 1048576,
                    fr_kv_type_name((fr_kv_type)t));
     printf("\n");
+    const experts_read experts = experts_of(g, &c);
+    if (experts.n) print_experts(&experts);
 }
 
 // The kinds of GGUF files. A file that is none of the first is of the last.

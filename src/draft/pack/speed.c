@@ -41,7 +41,7 @@ double fr_pack_speed(const fr_pack *p, const fr_cost *cost, int layers, uint64_t
     const fr_pack_target t = {layers, weights};
     fr_budget budget;
     double best = 1;
-    fr_budget_open(&budget, cost);
+    fr_budget_open(&budget, cost, NULL);
     const double plain = fr_cost_pass(&budget.cost, 1, 1, CONTEXT);
     if (p->form->chains) {
         const double attached = speed_attached(p, &budget.cost, plain, &t);

@@ -166,6 +166,7 @@ static void sets_add_up(void **state) {
                   .accepted = {8, 2}};
     s.passes_by_rows[3] = 20;
     s.seconds_by_rows[3] = 1.5;
+    s.predicted_by_rows[3] = 1.25;
     fr_bench_counts a = {0}, b = {0}, all = {0};
     fr_bench_counts_add(&a, &s, 100, (fr_pair){.answer = 0, .speedup = 1.5}, "first", NULL);
     fr_bench_counts_add(&b, &s, 50, (fr_pair){.answer = 1, .speedup = 0.5}, "second", NULL);
@@ -178,6 +179,7 @@ static void sets_add_up(void **state) {
     assert_true(near(all.decode, 6) && near(all.draft, 1.5) && near(all.expected, 99));
     assert_true(all.offered[1] == 30 && all.accepted[0] == 24);
     assert_true(all.passes_by_rows[3] == 60 && near(all.seconds_by_rows[3], 4.5));
+    assert_true(near(all.predicted_by_rows[3], 3.75));
     assert_true(all.n_pairs == 3 && all.least == 0.5 && all.most == 2.5 && all.broken);
     assert_string_equal(all.least_id, "second");
     assert_string_equal(all.most_id, "third");

@@ -15,7 +15,7 @@
 // account.
 static void open_budget(fr_budget *p, double row) {
     const fr_cost cost = {.n = 2, .rows = {1, 101}, .trunk = {1, 1 + 100 * row}, .head = {0, 0}};
-    fr_budget_open(p, &cost);
+    fr_budget_open(p, &cost, NULL);
     fr_budget_begin(p);
     p->allowance = 1e6;
 }

@@ -13,7 +13,7 @@
 
 static fr_budget rich(void) {
     fr_budget p;
-    fr_budget_open(&p, NULL);
+    fr_budget_open(&p, NULL, NULL);
     fr_budget_begin(&p);
     p.gained = 1e9;
     return p;

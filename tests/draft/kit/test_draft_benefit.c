@@ -15,7 +15,7 @@ static const fr_cost COST = {
 static const double USUAL = 0.4;
 
 static void open_both(fr_budget *budget, fr_draft_benefit *w) {
-    fr_budget_open(budget, &COST);
+    fr_budget_open(budget, &COST, NULL);
     fr_budget_begin(budget);
     budget->allowance = 2;
     fr_draft_benefit_open(w, USUAL);
@@ -119,8 +119,11 @@ static void a_request_loses_no_more_than_its_allowance(void **state) {
             }
         }
         const int rows = draft > 0 ? 2 : 1;
-        fr_budget_learn(&budget, rows, NULL, NULL, 0, 1, fr_budget_pass(&budget, rows, NULL, 0),
-                        draft);
+        fr_budget_learn(&budget,
+                        &(fr_budget_step){.rows = rows,
+                                          .tokens = 1,
+                                          .pass_seconds = fr_budget_pass(&budget, rows, NULL, 0),
+                                          .draft_seconds = draft});
         assert_true(-budget.gained <= 2 * 0.060 + 0.01 * (budget.spent + 0.060) + 0.002);
     }
     assert_true(budget.gained < 0);

@@ -11,7 +11,7 @@
 // A plain pass takes 1, every row more `row`.
 static void open_budget(fr_budget *p, double row) {
     const fr_cost cost = {.n = 2, .rows = {1, 101}, .trunk = {1, 1 + 100 * row}, .head = {0, 0}};
-    fr_budget_open(p, &cost);
+    fr_budget_open(p, &cost, NULL);
     fr_budget_begin(p);
 }
 
@@ -41,7 +41,10 @@ static run play(fr_window_benefit *w, double row, double tokens) {
         }
         made += 1 + extra;
         r.seconds += took;
-        fr_budget_learn(&budget, 1, rides ? &EIGHT : NULL, NULL, 0, 1 + extra, took, 0);
+        fr_budget_learn(&budget, &(fr_budget_step){.rows = 1,
+                                                   .extra = rides ? &EIGHT : NULL,
+                                                   .tokens = 1 + extra,
+                                                   .pass_seconds = took});
     }
     return r;
 }

@@ -23,7 +23,7 @@ static fr_positional *opened(fr_budget *budget) {
     fr_positional *p = calloc(1, sizeof *p);
     assert_non_null(p);
     fr_positional_open(p);
-    fr_budget_open(budget, &COST);
+    fr_budget_open(budget, &COST, NULL);
     return p;
 }
 

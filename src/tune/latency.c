@@ -25,13 +25,16 @@ typedef struct bench { // everything that a measurement holds
     fr_forward *forward;
     float *hidden, *logits; // [MOST_ROWS][d], [MOST_ROWS][n_vocab]
     fr_row rows[NEAR];
+    int first; // token of the next pass
     fr_progress_fn *progress;
     void *user;
     uint64_t done, total;
 } bench;
 
-static int32_t token(const bench *b, int i) { // other tokens each, as in a text
-    return (int32_t)(i * 7919 % b->m->config.n_vocab);
+// Other tokens each, as in a text, and in every pass: experts that the last one read may lie in a
+// cache.
+static int32_t token(const bench *b, int i) {
+    return (int32_t)((b->first + i) * 7919LL % b->m->config.n_vocab);
 }
 
 static void set_chain(bench *b, int n, uint8_t wants) {
@@ -46,6 +49,7 @@ static void set_siblings(bench *b, int n, bool alike) {
 }
 
 static double time_rows(bench *b, fr_kv *kv, int n) {
+    b->first += n;
     const double start = fr_seconds();
     fr_forward_run(b->forward, &(fr_pass){.rows = b->rows, .n_rows = n, .kv = &kv, .n_seq = 1});
     const double seconds = fr_seconds() - start;
@@ -176,13 +180,13 @@ static fr_status measure_expert(bench *b, fr_cost *cost, int pairs, fr_error *er
 
 static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
     const points *p = b->points;
-    double trunk[FR_COST_POINTS][ROUNDS_MAX], head[FR_COST_POINTS][ROUNDS_MAX];
-    int experts[FR_COST_POINTS];
+    double trunk[FR_COST_POINTS][ROUNDS_MAX], head[FR_COST_POINTS][ROUNDS_MAX],
+        experts[FR_COST_POINTS][ROUNDS_MAX];
     for (int r = -1; r < rounds; r++) { // the first round only warms up
         const int at = r < 0 ? 0 : r;
         for (int i = 0; i < (r < 0 ? 1 : p->n); i++) {
             trunk[i][at] = time_trunk(b, &b->near, p->rows[i]);
-            experts[i] = fr_forward_experts(b->forward);
+            experts[i][at] = fr_forward_experts(b->forward);
             head[i][at] = time_head(b, p->rows[i]);
             if (!tell(b)) return interrupted(err);
         }
@@ -196,7 +200,7 @@ static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
         c.head[i] = typical(head[i], rounds);
         const double keys = b->near.n_committed * (c.key + c.key_row * p->rows[i]);
         if (keys < c.trunk[i] / 2) c.trunk[i] -= keys; // to an empty context
-        c.experts[i] = experts[i];
+        c.experts[i] = mean(experts[i], rounds);
     }
     if (has_experts(b) && (st = measure_expert(b, &c, rounds + MORE_PAIRS, err))) return st;
     fr_cost_smooth(&c);

@@ -20,6 +20,7 @@ typedef struct measuring {
     fr_probe probe;
     fr_curve curve;
     int most_rows, most_context;
+    int first; // token of the next pass
 } measuring;
 
 // ---------------------------------------------------------------- passes
@@ -36,7 +37,9 @@ static double time_pass(measuring *m, int n, int context, double *phases) {
     fr_kv *kv = &m->passes.kv;
     kv->n_committed = context; // the slots up to the longest context hold keys
     for (int i = 0; i < n; i++)
-        rows[i] = fr_row_token(some_id(m, i), i ? i - 1 : FR_PARENT_COMMITTED, FR_WANT_LOGITS);
+        rows[i] =
+            fr_row_token(some_id(m, m->first + i), i ? i - 1 : FR_PARENT_COMMITTED, FR_WANT_LOGITS);
+    m->first += n; // other experts in every pass: those of the last one may lie in a cache
     fr_forward_time_phases(m->passes.forward, phases);
     const double start = fr_seconds();
     fr_forward_run(m->passes.forward, &(fr_pass){.rows = rows, .n_rows = n, .kv = &kv, .n_seq = 1});
@@ -80,7 +83,7 @@ static fr_status measure_cells(measuring *m, fr_progress *bar, fr_error *err) {
         s->before = c->probed[c->n_passes++] = before;
         s->seconds = last =
             time_pass(m, cell->rows, cell->context, c->phases ? c->phases[i] : NULL);
-        c->experts[i % c->n_rows] = fr_forward_experts(m->passes.forward);
+        c->experts[i % c->n_rows] += fr_forward_experts(m->passes.forward);
         cell->n++;
         i = fr_cells_next(c->cells, n_cells, fr_seconds() - start > enough_seconds);
         const double next = i >= 0 && c->cells[i].n ? c->cells[i].sample[0].seconds : 0;
@@ -95,7 +98,14 @@ static fr_status measure_cells(measuring *m, fr_progress *bar, fr_error *err) {
 double fr_curve_bytes(const fr_curve *c, int i) {
     const double one = (double)c->info.weights_bytes;
     if (!c->experts[0]) return one;
-    return one + (double)c->expert_bytes * ((double)c->experts[i] / c->experts[0] - 1);
+    return one + (double)c->expert_bytes * (c->experts[i] / c->experts[0] - 1);
+}
+
+static int passes_of(const fr_curve *c, int row) { // of that many rows, over all contexts
+    int n = 0;
+    for (int k = 0; k < c->n_contexts; k++)
+        n += c->cells[k * c->n_rows + row].n;
+    return n;
 }
 
 static fr_status summarize(fr_curve *c, fr_error *err) {
@@ -103,6 +113,8 @@ static fr_status summarize(fr_curve *c, fr_error *err) {
     if (!room) return fr_fail(err, FR_ENOMEM, "curve: no memory for %d rates", c->n_passes);
     fr_rates_summarize(c->probed, c->n_passes, room, &c->typical, &c->best);
     free(room);
+    for (int i = 0; i < c->n_rows; i++)
+        c->experts[i] /= passes_of(c, i);
     for (int i = 0; i < c->n_rows * c->n_contexts; i++)
         c->summaries[i] = fr_cell_summarize(&c->cells[i], fr_curve_bytes(c, i % c->n_rows),
                                             c->cells[i].rows * (double)c->info.macs_per_row);

@@ -19,10 +19,11 @@ typedef struct fr_curve {
     int n_passes;                // of all cells
     double (*phases)[FR_PHASES]; // of each cell: seconds in each phase, all its passes together;
     // NULL: not requested
-    int experts[FR_CURVE_ROWS]; // that a pass of rows[i] read, of all layers; 0: the model has none
-    uint64_t expert_bytes;      // of all that one row reads
-    fr_rates typical, best;     // median and most of each rate probed
-    fr_cpu_others others;       // meanwhile
+    double experts[FR_CURVE_ROWS]; // that passes of rows[i] read, of all layers, on average; 0: the
+    // model has none
+    uint64_t expert_bytes;  // of all that one row reads
+    fr_rates typical, best; // median and most of each rate probed
+    fr_cpu_others others;   // meanwhile
 } fr_curve;
 
 static inline fr_summary *fr_curve_at(const fr_curve *c, int context, int row) {

@@ -24,6 +24,11 @@ static double bytes(const fr_curve *c, int context, int row) {
     return fr_curve_bytes(c, row);
 }
 
+static double experts(const fr_curve *c, int context, int row) {
+    (void)context;
+    return c->experts[row];
+}
+
 static json_t *list(const fr_curve *c, int context, value_fn *value) {
     json_t *all = json_array();
     for (int i = 0; i < c->n_rows; i++)
@@ -95,7 +100,7 @@ json_t *fr_curve_json(const fr_curve *c) {
                   (json_int_t)c->info.macs_per_row, "machine", machine_json(c), "fraction_of_limit",
                   list(c, 0, fraction), "passes", passes_json(c, false), "passes_counted",
                   passes_json(c, true), "contexts", contexts_json(c), "bytes", list(c, 0, bytes));
-    if (all && c->experts[0]) json_object_set_new(all, "experts", ints_json(c->experts, c->n_rows));
+    if (all && c->experts[0]) json_object_set_new(all, "experts", list(c, 0, experts));
     if (all && c->phases) json_object_set_new(all, "phases_ms", phases_json(c, 0));
     return all;
 }
@@ -117,7 +122,7 @@ static void print_bar(double seconds, double part, double most) {
 static void print_experts(const fr_curve *c) {
     printf("Experts that unrelated rows read in all layers, and all weights read:\n");
     for (int i = 0; i < c->n_rows; i++)
-        printf("%s%d row%s %d, %.0f MB", i ? "; " : "", c->rows[i], c->rows[i] > 1 ? "s" : "",
+        printf("%s%d row%s %.0f, %.0f MB", i ? "; " : "", c->rows[i], c->rows[i] > 1 ? "s" : "",
                c->experts[i], fr_curve_bytes(c, i) / 1e6);
     puts(". Rows of a text share more.");
 }

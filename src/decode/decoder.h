@@ -12,8 +12,6 @@
 #include "decode/tree_option.h"
 #include "decode/verify.h"
 
-enum { FR_PREFILL_ROWS = 64 }; // rows of one prompt chunk; any split gives the same bits
-
 typedef struct fr_decoder_group fr_decoder_group;
 
 // Called for every proposal, before its pass; the n_ids tokens known then end with the root.

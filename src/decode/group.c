@@ -42,7 +42,7 @@ static fr_status open_group(fr_decoder_group **out, const fr_model *m,
 fr_status fr_decoder_group_open(fr_decoder_group **out, const fr_model *m, int n_ctx,
                                 fr_error *err) {
     const fr_forward_limits limits = {
-        .max_logits = FR_MAX_ROWS, .max_taps = FR_GROUP_TAPS, .n_ctx = n_ctx};
+        .max_logits = fr_most_rows(&m->config), .max_taps = FR_GROUP_TAPS, .n_ctx = n_ctx};
     const int threads = fr_pool_threads(m->pool);
     return open_group(out, m, &limits, threads < FR_GROUP_ROOMS ? threads : FR_GROUP_ROOMS, err);
 }

@@ -36,7 +36,7 @@ static uint8_t hidden_wants(const fr_decoder *d) {
 // ---------------------------------------------------------------- propose
 
 // Candidates of all members together: what a pass has room for beside a chunk of a prompt.
-enum { CANDIDATES = FR_MAX_ROWS - FR_PREFILL_ROWS };
+enum { CANDIDATES = FR_CANDIDATE_ROWS };
 
 static int wanted_nodes(const fr_decoder *d) { // that the user gave; 0: none
     return d->size.shape.n ? d->size.shape.n : d->size.nodes;
@@ -223,7 +223,7 @@ static int plan(const batch *b) {
                            .n_roots = b->n_roots,
                            .n_readers = b->n - b->n_roots,
                            .read_context = context_of(b->member + b->n_roots, b->n - b->n_roots),
-                           .most_read = FR_PREFILL_ROWS,
+                           .most_read = fr_prefill_rows(&g->model->config),
                            .read_times = g->read_times,
                            .context = g->context};
     wish.settled = gather(b, by, &wish.extra);
@@ -252,7 +252,7 @@ static void show_proposal(const fr_decoder *d) {
 
 // The candidates' rows, and what the drafter makes of them and attaches, at most `room` more.
 static void make_candidates(fr_decoder *d, int room) {
-    const int n = d->tree.n, free_slots = FR_MAX_SCRATCH - d->kv.n_scratch;
+    const int n = d->tree.n, free_slots = d->kv.max_scratch - d->kv.n_scratch;
     if (d->watch) show_proposal(d);
     fr_draft_clock_start(&d->draft_clock);
     for (int i = 0; i < n; i++) {
@@ -391,7 +391,7 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
     g->kv[seq] = &d->kv;
     if (fr_decoder_is_served(d)) return;
     d->places = (fr_row_places){g->n_rows, d->hook ? d->hook->place : NULL};
-    assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
+    assert(g->n_rows + fr_decoder_in_pass(d) <= fr_most_rows(&g->model->config));
     for (int i = 0; i < d->n_rows; i++) {
         if (d->hook && d->hook->place[i] < 0) continue;
         fr_row *row = &g->rows[g->n_rows++];
@@ -407,7 +407,7 @@ static void add_rows(fr_decoder_group *g, fr_decoder *d, int seq) {
 static void serve_rows(fr_decoder_group *g, fr_decoder *d, bool reads) {
     if (!fr_decoder_is_served(d)) return;
     d->places = (fr_row_places){g->n_rows, d->hook->place};
-    assert(g->n_rows + fr_decoder_in_pass(d) <= FR_MAX_ROWS);
+    assert(g->n_rows + fr_decoder_in_pass(d) <= fr_most_rows(&g->model->config));
     for (int i = 0; i < d->n_rows; i++)
         if (d->hook->place[i] >= 0) d->hook->serve(d->hook, d, reads, i, g->n_rows++);
 }
@@ -513,7 +513,7 @@ static void verify(const batch *b) {
 
 // Rows of the step (in order, each under the one before) become the next committed slots.
 static void commit_rows(fr_decoder *d, const int *rows, int n) {
-    int slots[FR_PREFILL_ROWS];
+    int slots[FR_PREFILL_EXPERTS];
     if (fr_decoder_is_served(d)) {
         d->hook->commit(d->hook, d, n);
         return;
@@ -554,7 +554,7 @@ static void commit_path(fr_decoder *d) {
 }
 
 static void commit_prompt(fr_decoder *d) {
-    int rows[FR_PREFILL_ROWS];
+    int rows[FR_PREFILL_EXPERTS];
     if (d->broken) return;
     for (int i = 0; i < d->n_rows; i++)
         rows[i] = i;
@@ -750,8 +750,9 @@ static void run(const batch *b) {
 // The part of the batch from member `first` on that has room in one pass.
 static batch that_fits(const batch *b, int first) {
     batch part = {.group = b->group, .member = b->member + first};
+    const int most = fr_most_rows(&b->group->model->config);
     int rows = 0;
-    while (first + part.n < b->n && rows + fr_decoder_in_pass(part.member[part.n]) <= FR_MAX_ROWS)
+    while (first + part.n < b->n && rows + fr_decoder_in_pass(part.member[part.n]) <= most)
         rows += fr_decoder_in_pass(part.member[part.n++]);
     part.n_roots = first < b->n_roots ? b->n_roots - first : 0;
     if (part.n_roots > part.n) part.n_roots = part.n;

@@ -27,8 +27,8 @@ typedef enum fr_isa { // the better, the later
 enum {
     FR_PANEL = 16,        // weight rows a panel; dword lane i of a 64-byte vector belongs to row i
     FR_GROUP_K = 128,     // activations of K-quants: one scale for so many values
-    FR_MAX_ROWS = 256,    // rows of one pass
-    FR_MAX_SCRATCH = 256, // scratch slots after the committed ones of one sequence
+    FR_MAX_ROWS = 448,    // rows of one pass
+    FR_MAX_SCRATCH = 448, // scratch slots after the committed ones of one sequence
     FR_KV_BLOCK = 16,     // slots per block of the K cache and of the V cache
     FR_RUN = 64,          // logits a maximum (run_max)
 };

@@ -17,6 +17,12 @@ typedef enum fr_rope_scaling {
     FR_ROPE_LONG
 } fr_rope_scaling;
 
+enum {
+    FR_CANDIDATE_ROWS = 192,  // of a pass, besides those of prompts
+    FR_PREFILL_ROWS = 64,     // of prompts; any split gives the same bits
+    FR_PREFILL_EXPERTS = 256, // ... where there are experts, of which each has few of the rows
+    FR_ROWS = FR_CANDIDATE_ROWS + FR_PREFILL_ROWS, // of a pass of any model
+};
 typedef struct fr_config fr_config;
 struct fr_config {
     const fr_family *family; // NULL: a block of a drafter
@@ -51,6 +57,15 @@ struct fr_config {
     float yarn_multiplier; // of the logarithm that YaRN's magnitude is divided by; 0: not at all
     int rope_ctx_orig;     // context before extension
 };
+
+static inline int fr_prefill_rows(const fr_config *c) {
+    return c->experts.n ? FR_PREFILL_EXPERTS : FR_PREFILL_ROWS;
+}
+
+// Rows of a pass at most; a sequence has as many scratch slots.
+static inline int fr_most_rows(const fr_config *c) {
+    return FR_CANDIDATE_ROWS + fr_prefill_rows(c);
+}
 
 // FR_EUNSUP: an architecture or a feature that this engine lacks; FR_EDATA: numbers that make no
 // model.

@@ -13,7 +13,7 @@
 typedef struct fr_forward fr_forward;
 
 typedef struct fr_forward_limits { // {0} means the defaults
-    int max_rows;                  // of one pass; 0: FR_MAX_ROWS
+    int max_rows;                  // of one pass; 0: fr_most_rows
     int max_logits;                // rows of one pass that want logits; 0: 64
     int max_taps;                  // tapped layers
     int n_ctx;             // committed slots that a sequence may have; 0: the model's context

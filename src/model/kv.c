@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
-static int capacity_of(int n_ctx) {
-    return (n_ctx + FR_MAX_SCRATCH + FR_KV_BLOCK - 1) / FR_KV_BLOCK * FR_KV_BLOCK;
+static int capacity_of(const fr_config *c, int n_ctx) {
+    return (n_ctx + fr_most_rows(c) + FR_KV_BLOCK - 1) / FR_KV_BLOCK * FR_KV_BLOCK;
 }
 
 static const struct {
@@ -40,7 +40,7 @@ bool fr_kv_holds(fr_kv_type type, int head_dim) {
 }
 
 static size_t plane_bytes(const fr_config *c, int n_ctx, fr_kv_form form) {
-    return (size_t)(capacity_of(n_ctx) / FR_KV_BLOCK) * fr_kv_block_bytes(form, c->head_dim);
+    return (size_t)(capacity_of(c, n_ctx) / FR_KV_BLOCK) * fr_kv_block_bytes(form, c->head_dim);
 }
 
 size_t fr_kv_bytes(const fr_config *c, int n_ctx, fr_kv_type type) {
@@ -65,7 +65,8 @@ fr_status fr_kv_open(fr_kv *kv, const fr_config *c, int n_ctx, fr_kv_type type, 
                   .n_layer = c->n_layer,
                   .n_kv = c->n_kv,
                   .head_dim = c->head_dim,
-                  .n_ctx = n_ctx};
+                  .n_ctx = n_ctx,
+                  .max_scratch = fr_most_rows(c)};
     if (!fr_kv_holds(type, c->head_dim))
         return fr_fail(err, FR_EUNSUP,
                        "kv-type %s: expected heads of a multiple of 32 values, found %d; f16 "
@@ -90,7 +91,7 @@ void fr_kv_close(fr_kv *kv) {
 }
 
 int fr_kv_scratch(fr_kv *kv, int parent, int pos, int join) {
-    assert(kv->n_scratch < FR_MAX_SCRATCH && parent < kv->n_scratch);
+    assert(kv->n_scratch < kv->max_scratch && parent < kv->n_scratch);
     int s = kv->n_scratch++;
     uint64_t *bits = kv->ancestors[s];
     if (parent >= 0)
@@ -217,7 +218,8 @@ void fr_kv_stretch(fr_kv *kv, bool stretched) {
 
 bool fr_kv_is_sound(const fr_kv *kv) {
     if (kv->n_committed < 0 || kv->n_committed > kv->n_ctx) return false;
-    if (kv->n_scratch < 0 || kv->n_scratch > FR_MAX_SCRATCH) return false;
+    if (kv->n_scratch < 0 || kv->n_scratch > kv->max_scratch) return false;
+    if (kv->max_scratch > FR_MAX_SCRATCH) return false;
     for (int s = 0; s < kv->n_scratch; s++) {
         if (!(kv->ancestors[s][s / 64] >> s % 64 & 1) || kv->join[s] < 0) return false;
         for (int w = 0; w < FR_MAX_SCRATCH / 64; w++) {
@@ -230,7 +232,7 @@ bool fr_kv_is_sound(const fr_kv *kv) {
 }
 
 void fr_kv_read(const fr_kv *kv, int layer, int first, int n, float *k, float *v) {
-    assert(kv->type == FR_KV_F16 && first >= 0 && first + n <= capacity_of(kv->n_ctx));
+    assert(kv->type == FR_KV_F16 && first >= 0 && first + n <= kv->n_ctx + kv->max_scratch);
     const size_t hd = (size_t)kv->head_dim, block = FR_KV_BLOCK * hd; // halves of one head
     for (int i = 0; i < n; i++)
         for (int head = 0; head < kv->n_kv; head++) {

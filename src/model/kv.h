@@ -16,7 +16,8 @@ typedef struct fr_kv {
     fr_kv_type type;
     fr_kv_form k_form, v_form; // that the type has
     int n_layer, n_kv, head_dim;
-    int n_ctx; // most committed slots; FR_MAX_SCRATCH lie after, rounded up to 16
+    int n_ctx;       // most committed slots
+    int max_scratch; // slots after them, fr_most_rows; all rounded up to 16
     int n_committed, n_scratch;
     bool stretched;               // keys are rotated by the model's long table (model.h)
     uint8_t *k, *v;               // [layer][kv head][plane]
@@ -27,7 +28,7 @@ typedef struct fr_kv {
     uint64_t ancestors[FR_MAX_SCRATCH][FR_MAX_SCRATCH / 64]; // bit set: itself and its ancestors
 } fr_kv;
 // Invariant: 0 <= n_committed <= n_ctx, with room for all scratch slots after; 0 <= n_scratch <=
-// FR_MAX_SCRATCH; a scratch slot is its own ancestor, its others have lower numbers.
+// max_scratch; a scratch slot is its own ancestor, its others have lower numbers.
 
 const char *fr_kv_type_name(fr_kv_type type); // "f16", "q8_0", "f16+q8_0"
 // NULL is f16. FR_EARG: no type has that name.

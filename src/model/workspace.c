@@ -2,6 +2,10 @@
 #include "model/workspace.h"
 #include <assert.h>
 
+_Static_assert((int)FR_CANDIDATE_ROWS + (int)FR_PREFILL_EXPERTS <= (int)FR_MAX_ROWS,
+               "kernels take the rows of every pass");
+_Static_assert((int)FR_MAX_ROWS <= (int)FR_MAX_SCRATCH, "one sequence may have them all");
+
 // Inner values of a layer's feed-forward that all rows share: a dense one, or a shared expert.
 static size_t largest_inner(const fr_config *c) {
     return (size_t)(c->d_ff > c->experts.d_shared ? c->d_ff : c->experts.d_shared);
@@ -15,7 +19,7 @@ static size_t largest_k(const fr_config *c) {
 
 static fr_forward_limits limits_of(const fr_forward_limits *given, const fr_config *c) {
     fr_forward_limits l = given ? *given : (fr_forward_limits){0};
-    if (l.max_rows <= 0 || l.max_rows > FR_MAX_ROWS) l.max_rows = FR_MAX_ROWS;
+    if (l.max_rows <= 0 || l.max_rows > fr_most_rows(c)) l.max_rows = fr_most_rows(c);
     if (l.max_logits <= 0) l.max_logits = 64;
     if (l.max_logits > l.max_rows) l.max_logits = l.max_rows;
     if (l.n_ctx <= 0) l.n_ctx = c->n_ctx_train;
@@ -88,8 +92,8 @@ static fr_forward describe(const fr_model *m, const fr_forward_limits *limits) {
     fr_forward f = {.m = m, .limits = limits_of(limits, &m->config)};
     f.head = limits && limits->head ? limits->head : &m->head;
     f.n_outputs = f.head->m + f.limits.own_outputs;
-    f.work_floats =
-        FR_ARENA_ROUND(fr_attend_work_floats(f.limits.n_ctx + FR_MAX_SCRATCH, m->config.head_dim));
+    f.work_floats = FR_ARENA_ROUND(
+        fr_attend_work_floats(f.limits.n_ctx + fr_most_rows(&m->config), m->config.head_dim));
     return f;
 }
 
@@ -118,9 +122,9 @@ fr_status fr_forward_open(fr_forward **out, const fr_model *m, const fr_forward_
 bool fr_forward_is_sound(const fr_forward *f) {
     const fr_forward_limits *l = &f->limits;
     return !f->pass && fr_arena_is_sound(&f->arena) && l->max_rows >= 1 &&
-           l->max_rows <= FR_MAX_ROWS && l->max_logits >= 1 && l->max_logits <= l->max_rows &&
-           l->max_taps >= 0 && l->n_ctx >= 1 && l->own_outputs >= 0 &&
-           f->n_outputs == f->head->m + l->own_outputs && f->n_logits >= 0 &&
+           l->max_rows <= fr_most_rows(&f->m->config) && l->max_logits >= 1 &&
+           l->max_logits <= l->max_rows && l->max_taps >= 0 && l->n_ctx >= 1 &&
+           l->own_outputs >= 0 && f->n_outputs == f->head->m + l->own_outputs && f->n_logits >= 0 &&
            f->n_logits <= l->max_logits && f->n_active >= 0 && f->n_active <= l->max_rows;
 }
 

@@ -30,7 +30,7 @@ enum {
 _Static_assert((int)FR_BEAM_WIDTH <= (int)FR_DECODER_BLOCK_GUESSES, "a level is one pass");
 _Static_assert((int)FR_BEAM_WIDTH <= (int)FR_NGRAM_ENCODER_ROWS, "a level is one product");
 _Static_assert((int)FR_BEAM_WIDTH <= (int)FR_CHIMERA_ROWS, "a level is one product");
-_Static_assert((int)EXPANDED + (int)FEW <= (int)FR_MAX_SCRATCH,
+_Static_assert((int)EXPANDED + (int)FEW <= (int)FR_ROWS,
                "all of a step lies in scratch slots at once");
 
 typedef enum tree_kind { DYNAMIC, CHAIN, STATIC } tree_kind;

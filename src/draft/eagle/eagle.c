@@ -20,8 +20,7 @@ enum {
     MOST_ROOM = 8192,
 };
 _Static_assert((int)FR_BEAM_WIDTH <= (int)FR_DRAFT_BLOCK_GUESSES, "a level is one pass");
-_Static_assert((int)EXPANDED - 1 <= (int)FR_MAX_SCRATCH,
-               "all guesses lie in scratch slots at once");
+_Static_assert((int)EXPANDED - 1 <= (int)FR_ROWS, "all guesses lie in scratch slots at once");
 
 typedef struct fr_eagle {
     fr_trained base;

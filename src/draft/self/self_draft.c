@@ -4,8 +4,8 @@
 #include "draft/self/self_draft.h"
 #include <string.h>
 
-_Static_assert((int)FR_SELF_ROWS + (int)FR_TREE_MAX <= (int)FR_MAX_SCRATCH &&
-                   2 * (int)FR_SELF_ROWS <= (int)FR_MAX_SCRATCH,
+_Static_assert((int)FR_SELF_ROWS + (int)FR_TREE_MAX <= (int)FR_ROWS &&
+                   2 * (int)FR_SELF_ROWS <= (int)FR_ROWS,
                "behind the rows that go on there is room for a tree, and for another part's rows");
 
 // ---------------------------------------------------------------- open

@@ -105,18 +105,18 @@ FR_INLINE void b32_multiply(const int count, b32_span *t, const b32_batch *u) {
     FR_TILES_STORED();
 }
 
-// All rows of a times `count` blocks, BATCH or one, from b on; y[n][16].
-FR_INLINE void b32_blocks(const fr_type type, const int count, float *y, const fr_act *a,
-                          const uint8_t *panel, int b, fr_stream *stream) {
+// n rows of a, from `first` on, times `count` blocks, BATCH or one, from b on; y[n][16].
+FR_INLINE void b32_blocks(const fr_type type, const int count, float *y, const fr_act *a, int first,
+                          int n, const uint8_t *panel, int b, fr_stream *stream) {
     b32_batch u;
     b32_span spans[2], *now = &spans[0], *before = NULL;
     b32_unpack(type, count, &u, panel, b, a->k / 32, stream);
-    for (int r = 0; r < a->n; r += now->rows.n) {
+    for (int r = 0; r < n; r += now->rows.n) {
         if (before) now = &spans[before == &spans[0]];
         now->a = a;
-        now->cell = (size_t)b * (size_t)a->n + (size_t)r;
+        now->cell = (size_t)b * (size_t)a->n + (size_t)(first + r);
         now->y = y + FR_PANEL * r;
-        now->rows = fr_next_span(r, a->n);
+        now->rows = fr_next_span(r, n);
         now->stream = stream;
         b32_multiply(count, now, &u);
         if (before) b32_finish(type, count, &u, before);
@@ -125,25 +125,32 @@ FR_INLINE void b32_blocks(const fr_type type, const int count, float *y, const f
     b32_finish(type, count, &u, before);
 }
 
-FR_INLINE void b32_matmul(const fr_type type, float *y, int ldy, const fr_act *a,
-                          const fr_matrix *w, int p0, int p1) {
-    _Alignas(64) float out[FR_MAX_ROWS * FR_PANEL];
-    const int n_blocks = a->k / 32, tiles = (a->n + FR_AMX_TILE - 1) / FR_AMX_TILE;
-    const int points = n_blocks * (8 + tiles) + (n_blocks / BATCH + n_blocks % BATCH) * a->n;
-    fr_tiles_open(a->n, 8);
+// n rows of a, from `first` on; y: of the first of them.
+FR_INLINE void b32_part(const fr_type type, float *y, int ldy, const fr_act *a, int first, int n,
+                        const fr_matrix *w, int p0, int p1) {
+    _Alignas(64) float out[FR_AMX_ROWS * FR_PANEL];
+    const int n_blocks = a->k / 32, tiles = (n + FR_AMX_TILE - 1) / FR_AMX_TILE;
+    const int points = n_blocks * (8 + tiles) + (n_blocks / BATCH + n_blocks % BATCH) * n;
+    fr_tiles_open(n, 8);
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         fr_stream stream = fr_stream_over(panel + FR_AHEAD, w->panel_bytes, points);
-        memset(out, 0, (size_t)a->n * FR_PANEL * sizeof *out);
+        memset(out, 0, (size_t)n * FR_PANEL * sizeof *out);
         for (int b = 0; b < n_blocks / BATCH; b++) {
-            fr_ask_for_results(y + FR_PANEL * (size_t)p, ldy, a->n, b, n_blocks / BATCH);
-            b32_blocks(type, BATCH, out, a, panel, BATCH * b, &stream);
+            fr_ask_for_results(y + FR_PANEL * (size_t)p, ldy, n, b, n_blocks / BATCH);
+            b32_blocks(type, BATCH, out, a, first, n, panel, BATCH * b, &stream);
         }
         for (int b = n_blocks / BATCH * BATCH; b < n_blocks; b++)
-            b32_blocks(type, 1, out, a, panel, b, &stream);
-        fr_panel_out(y, ldy, w, p, out, a->n);
+            b32_blocks(type, 1, out, a, first, n, panel, b, &stream);
+        fr_panel_out(y, ldy, w, p, out, n);
     }
     _tile_release();
+}
+
+FR_INLINE void b32_matmul(const fr_type type, float *y, int ldy, const fr_act *a,
+                          const fr_matrix *w, int p0, int p1) {
+    for (int r = 0; r < a->n; r += FR_AMX_ROWS)
+        b32_part(type, y + (size_t)r * (size_t)ldy, ldy, a, r, fr_amx_part(a->n, r), w, p0, p1);
 }
 
 // The second tile of rows costs as much as the first: it has to be half full.

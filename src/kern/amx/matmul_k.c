@@ -125,11 +125,12 @@ FR_INLINE int k_points(int n) {
     return 64 + 8 * ((n + FR_AMX_TILE - 1) / FR_AMX_TILE) + n;
 }
 
-// All rows of a times some panels from p on, into out[panels][n][16]; from there they go to y.
+// n rows of a, from `first` on, times some panels from p on, into out[panels][n][16]; from there they
+// go to y.
 FR_INLINE void k_group(const fr_type type, const int panels, k_multiply_fn *multiply,
                        k_finish_fn *finish, float *out, const float *y, int ldy, const fr_act *a,
-                       const fr_matrix *w, int p) {
-    const int n_blocks = a->k / 256, bytes = fr_k_layout_of(type).bytes, n = a->n;
+                       int first, int n, const fr_matrix *w, int p) {
+    const int n_blocks = a->k / 256, bytes = fr_k_layout_of(type).bytes;
     const size_t header = fr_k_header(type, n_blocks);
     const uint8_t *from = w->panels + (size_t)p * w->panel_bytes;
     const size_t group = (size_t)panels * w->panel_bytes;
@@ -151,7 +152,7 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_multiply_fn *mult
                 if (before) now = &spans[before == &spans[0]];
                 now->a = a;
                 now->s = &s[turn];
-                now->cell = (size_t)b * (size_t)n + (size_t)r;
+                now->cell = (size_t)b * (size_t)a->n + (size_t)(first + r);
                 now->y = out + FR_PANEL * (j * n + r);
                 now->rows = fr_next_span(r, n);
                 multiply(now, &f, &stream);
@@ -162,17 +163,26 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_multiply_fn *mult
     finish(before, &stream);
 }
 
-FR_INLINE void k_matmul(const fr_type type, k_multiply_fn *multiply, k_finish_fn *finish, float *y,
-                        int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1) {
-    _Alignas(64) float out[GROUP * FR_MAX_ROWS * FR_PANEL];
-    fr_tiles_open(a->n, 16);
+// n rows of a, from `first` on; y: of the first of them.
+FR_INLINE void k_part(const fr_type type, k_multiply_fn *multiply, k_finish_fn *finish, float *y,
+                      int ldy, const fr_act *a, int first, int n, const fr_matrix *w, int p0,
+                      int p1) {
+    _Alignas(64) float out[GROUP * FR_AMX_ROWS * FR_PANEL];
+    fr_tiles_open(n, 16);
     for (int p = p0, panels; p < p1; p += panels) {
         panels = p1 - p < GROUP ? p1 - p : GROUP;
-        k_group(type, panels, multiply, finish, out, y, ldy, a, w, p);
+        k_group(type, panels, multiply, finish, out, y, ldy, a, first, n, w, p);
         for (int j = 0; j < panels; j++)
-            fr_panel_out(y, ldy, w, p + j, out + FR_PANEL * (j * a->n), a->n);
+            fr_panel_out(y, ldy, w, p + j, out + FR_PANEL * (j * n), n);
     }
     _tile_release();
+}
+
+FR_INLINE void k_matmul(const fr_type type, k_multiply_fn *multiply, k_finish_fn *finish, float *y,
+                        int ldy, const fr_act *a, const fr_matrix *w, int p0, int p1) {
+    for (int r = 0; r < a->n; r += FR_AMX_ROWS)
+        k_part(type, multiply, finish, y + (size_t)r * (size_t)ldy, ldy, a, r, fr_amx_part(a->n, r),
+               w, p0, p1);
 }
 
 // From `least` rows on by tiles.

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static int chunk_of(const fr_trunk_context *c) {
-    return c->max_rows < FR_MAX_ROWS ? c->max_rows : FR_MAX_ROWS;
+    return c->max_rows < FR_ROWS ? c->max_rows : FR_ROWS;
 }
 
 static fr_forward_limits limits_of(const fr_trunk_context *c) {

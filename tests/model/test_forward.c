@@ -53,6 +53,11 @@ static const fr_tiny_options MODELS[] = {
     {.arch = "llama", .type = FR_TYPE_Q4_1, .biases = true, .n_padding = 2100},
     {.arch = "glm4", .type = FR_TYPE_Q8_0, .biases = true},
     {.arch = "olmo2", .type = FR_TYPE_F16, .window = 11, .biases = true},
+    {.arch = "qwen3moe", .type = FR_TYPE_Q4_K},
+    {.arch = "gpt-oss", .type = FR_TYPE_Q8_0, .window = 11},
+    {.arch = "glm4moe", .type = FR_TYPE_Q6_K, .biases = true},
+    {.arch = "llama4", .type = FR_TYPE_IQ4_NL, .n_layer = 4},
+    {.arch = "phimoe", .type = FR_TYPE_BF16},
 };
 enum { N_MODELS = sizeof MODELS / sizeof *MODELS };
 

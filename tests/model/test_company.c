@@ -65,8 +65,8 @@ static void run_alone(company *c) {
         begin_text(c, kv);
         c->n[s] = s ? 1 + draw(c, ROWS) : 1;
         for (int i = 0; i < c->n[s]; i++)
-            c->rows[s][i] = fr_row_token(any_token(c), i ? draw(c, i) : FR_PARENT_COMMITTED,
-                                         FR_WANT_LOGITS);
+            c->rows[s][i] =
+                fr_row_token(any_token(c), i ? draw(c, i) : FR_PARENT_COMMITTED, FR_WANT_LOGITS);
         run(c, c->rows[s], c->n[s], &kv, 1);
         for (int i = 0; i < c->n[s]; i++) {
             c->alone[s][i] = malloc(bytes);
@@ -115,9 +115,9 @@ static void open_company(company *c, const fr_tiny_options *options, const fr_ke
     const fr_forward_limits limits = {.max_logits = TEXTS * ROWS, .n_ctx = CHUNK};
     assert_int_equal(fr_forward_open(&c->f, &c->o.model, &limits, &err), FR_OK);
     for (int s = 0; s <= TEXTS; s++)
-        assert_int_equal(fr_kv_open(&c->kv[s], &c->o.model.config, s < TEXTS ? CTX : CHUNK,
-                                    FR_KV_F16, &err),
-                         FR_OK);
+        assert_int_equal(
+            fr_kv_open(&c->kv[s], &c->o.model.config, s < TEXTS ? CTX : CHUNK, FR_KV_F16, &err),
+            FR_OK);
 }
 
 static void close_company(company *c) {
@@ -170,7 +170,8 @@ static void a_row_among_many_is_the_row_alone(void **state) {
                                              .n_layer = 4,
                                              .n_ctx = CHUNK,
                                              .n_expert = t % 2 ? FEW_EXPERTS : MANY_EXPERTS,
-                                             .biases = t / 2 % 2};
+                                             .biases = t / 2 % 2,
+                                             .quantized_router = at % 3 == 0};
             for (int k = 0; isa && k < FR_ISA_COUNT; k++)
                 if (!strcmp(fr_isa_name((fr_isa)k), isa)) kern = fr_kern_of((fr_isa)k);
             try_company(&options, kern ? kern : fr_kern_of(FR_ISA_SCALAR), (int)t);

@@ -96,6 +96,9 @@ static void numbers_that_make_no_choice_are_refused(void **state) {
 
 static void a_count_without_a_router_is_a_dense_model(void **state) {
     (void)state;
+    RUNS(O(.arch = "qwen3moe", .n_expert = 1, .n_used = 1), // one expert with a router is one
+         fr_edit_u32("qwen3moe.expert_count", 1));
+    assert_int_equal(config.experts.n, 1);
     for (uint32_t n = 0; n < 3; n++) {
         RUNS(O(.arch = "llama"), fr_edit_u32("llama.expert_count", n));
         assert_int_equal(config.experts.n, 0);

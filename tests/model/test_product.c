@@ -69,6 +69,21 @@ static void weights_in_place_give_the_bits_of_panels(void **state) {
         }
 }
 
+static void experts_are_read_in_place(void **state) {
+    (void)state;
+    const fr_kern *kern;
+    fr_error err;
+    assert_int_equal(fr_kern_pick(&kern, "auto", &err), FR_OK);
+    for (int i = 0; i < fr_n_families; i++)
+        if (fr_families[i].has_experts != FR_EXPERTS_NEVER)
+            check_in_place(&(fr_tiny_options){.arch = fr_families[i].name,
+                                              .type = i % 2 ? FR_TYPE_Q4_K : FR_TYPE_Q5_0,
+                                              .n_expert = 8,
+                                              .quantized_router = i % 2,
+                                              .biases = i % 3 == 0},
+                           kern, 1 + i % 3);
+}
+
 static void fused_tensors_are_read_in_place(void **state) {
     (void)state;
     const fr_kern *kern;
@@ -118,6 +133,7 @@ static void loading_reports_every_byte_and_can_be_stopped(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_in_place_give_the_bits_of_panels),
+        cmocka_unit_test(experts_are_read_in_place),
         cmocka_unit_test(fused_tensors_are_read_in_place),
         cmocka_unit_test(loading_reports_every_byte_and_can_be_stopped),
     };

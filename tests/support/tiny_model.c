@@ -178,8 +178,11 @@ static void add_experts(maker *m, int layer, bool left_out) {
     const int ff = o->d_ff / 2;
     const float gain = left_out ? 0 : 1.5f;
     char name[64];
-    add_tensor(m, NAME("ffn_gate_inp.weight"), FR_TYPE_F32, 2, o->d, e->n, 0,
-               2 / (float)sqrt((double)o->d));
+    if (o->quantized_router)
+        add_matrix(m, NAME("ffn_gate_inp.weight"), o->d, e->n, 2);
+    else
+        add_tensor(m, NAME("ffn_gate_inp.weight"), FR_TYPE_F32, 2, o->d, e->n, 0,
+                   2 / (float)sqrt((double)o->d));
     if (e->choice_bias) add_bias(m, NAME("exp_probs_b.bias"), e->n);
     add_stack(m, NAME("ffn_gate_exps.weight"), o->d, ff, 1.5f);
     add_stack(m, NAME("ffn_up_exps.weight"), o->d, ff, 1.5f);

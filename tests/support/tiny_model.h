@@ -29,11 +29,12 @@ typedef struct fr_tiny_options { // {0}: the defaults in brackets
     int n_expert; // experts of a layer [families that always have some: as the table of the maker
                   // says; others: none]
     int n_used;   // ... that a row reads [2]
-    bool biases;  // every bias that a file of the family may have
-    uint32_t identity; // bit 2 l: layer l's attention adds nothing; 2 l + 1: its feed-forward
-    bool spm;          // SentencePiece vocabulary, else byte-level BPE [gemma3 and phi3: always]
-    const char *pre;   // tokenizer.ggml.pre of a byte-level vocabulary ["gpt-2"]; "gemma4": merges
-                       // of characters, as Gemma 4 has
+    bool quantized_router; // of o->type, else f32
+    bool biases;           // every bias that a file of the family may have
+    uint32_t identity;     // bit 2 l: layer l's attention adds nothing; 2 l + 1: its feed-forward
+    bool spm;        // SentencePiece vocabulary, else byte-level BPE [gemma3 and phi3: always]
+    const char *pre; // tokenizer.ggml.pre of a byte-level vocabulary ["gpt-2"]; "gemma4": merges
+                     // of characters, as Gemma 4 has
     const char *chat_template; // ["" for none; NULL: ChatML, Gemma's or Phi-3's shortest form]
     const char *tool_template; // the second, for conversations with tools [none]
 } fr_tiny_options;

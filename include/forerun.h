@@ -375,7 +375,7 @@ typedef struct fr_stats {
     // 0: passes of more than FR_COUNTED_ROWS rows.
     int64_t passes_by_rows[FR_COUNTED_ROWS + 1];
     double seconds_by_rows[FR_COUNTED_ROWS + 1];
-    double predicted_by_rows[FR_COUNTED_ROWS + 1]; // `predicted`, of the passes of n rows
+    double predicted_by_rows[FR_COUNTED_ROWS + 1]; // expected of them by all passes before
     double expected; // tokens by the drafter's scores: the sum over passes of 1 + all scores
     fr_draft_counts draft;
 } fr_stats;

@@ -57,7 +57,7 @@ class Stats:
     seconds_by_rows: dict[int, float]
     """Seconds of these passes, without drafting and verifying."""
     predicted_by_rows: dict[int, float]
-    """``predicted``, of these passes."""
+    """Seconds that were expected of these passes, by all passes before each."""
     expected: float
     """Tokens of all passes by the estimate of the drafter."""
     draft: dict[str, dict[str, float | None]]

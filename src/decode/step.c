@@ -662,9 +662,7 @@ static void count_predictions(fr_decoder *d, const fr_extra_rows *extra, int tak
     const fr_budget *p = &d->group->budget;
     const int before = d->kv.n_committed - taken;
     if (!p->measured) return;
-    const double predicted = fr_cost_with(&p->cost, d->tree.n, extra, before);
-    d->stats.predicted += predicted;
-    d->stats.predicted_by_rows[counted_as(d)] += predicted;
+    d->stats.predicted += fr_cost_with(&p->cost, d->tree.n, extra, before);
     for (int i = 0; i < taken; i++)
         d->stats.predicted_plain += fr_cost_pass(&p->cost, 1, 1, before + i);
 }
@@ -695,6 +693,8 @@ static void learn(const batch *b) {
     fr_extra_rows_add(&besides, &g->read);
     g->seconds_predicted =
         fr_budget_predict(&g->budget, b->n_roots ? rows : 0, &besides, g->context);
+    for (int i = 0; i < b->n_roots; i++)
+        b->member[i]->stats.predicted_by_rows[counted_as(b->member[i])] += g->seconds_predicted;
     if (tokens && !b->member[0]->hook) // else rows were left out
         fr_budget_learn(&g->budget, &(fr_budget_step){.rows = rows,
                                                       .extra = &all,

@@ -235,6 +235,7 @@ static void passes_are_counted_by_their_rows(void **state) {
     assert_int_equal(s.rows, 88);
     assert_int_equal(s.passes_by_rows[8], 11);
     assert_true(s.seconds_by_rows[8] > 0 && s.seconds_by_rows[8] <= s.seconds_verify);
+    assert_true(s.predicted_by_rows[8] > 0 && s.predicted_by_rows[7] == 0); // but of the first pass
     assert_true(s.expected > 11 * 4.6 - 1e-4 && s.expected < 11 * 4.6 + 1e-4);
     // Passes of more rows than are told apart; the last token has no room for a guess.
     s = stats_of(&o.model, text, WIDE, 80);

@@ -15,9 +15,7 @@ static json_t *passes_json(const fr_bench_counts *t) {
             json_array_append_new(all, json_pack("{s:i, s:I, s:o, s:o}", "rows", rows, "passes",
                                                  (json_int_t)t->passes_by_rows[rows], "seconds",
                                                  fr_cmd_real(t->seconds_by_rows[rows]), "predicted",
-                                                 t->predicted > 0
-                                                     ? fr_cmd_real(t->predicted_by_rows[rows])
-                                                     : json_null()));
+                                                 fr_cmd_real(t->predicted_by_rows[rows])));
     return all;
 }
 

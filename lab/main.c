@@ -2,9 +2,13 @@
 // commands that only docs/papers needs.
 #include "lab/cmd/lab.h"
 
-static const fr_command *const tables[] = {FR_CMD_TABLES(lab_cmd_train), &lab_cmd_hits.table,
-                                           &lab_cmd_replay.table,        &lab_cmd_requantize.table,
-                                           &lab_cmd_similarity.table,    NULL};
+static const fr_command *const tables[] = {FR_CMD_TABLES(lab_cmd_train),
+                                           &lab_cmd_hits.table,
+                                           &lab_cmd_replay.table,
+                                           &lab_cmd_requantize.table,
+                                           &lab_cmd_adopt.table,
+                                           &lab_cmd_similarity.table,
+                                           NULL};
 
 const fr_program fr_cmd_program = {
     .name = "forerun-lab",

@@ -3,7 +3,7 @@
 #define LAB_CMD_LAB_H
 #include "cmd/lib/cmd.h"
 
-extern const fr_cmd lab_cmd_hits, lab_cmd_replay, lab_cmd_requantize, lab_cmd_similarity,
-    lab_cmd_train;
+extern const fr_cmd lab_cmd_adopt, lab_cmd_hits, lab_cmd_replay, lab_cmd_requantize,
+    lab_cmd_similarity, lab_cmd_train;
 
 #endif

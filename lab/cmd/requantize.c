@@ -4,7 +4,7 @@
 #include "draft/pack/pack.h"
 #include "kern/dequant.h"
 #include "lab/cmd/lab.h"
-#include "model/finite.h"
+#include "lab/cmd/whole_pack.h"
 #include "train/learner/pack_write.h"
 #include <string.h>
 
@@ -75,42 +75,10 @@ static fr_status write_pack(const fr_gguf *pack, const fr_cmd_args *args, fr_err
     fr_gguf_writer *w;
     fr_status st = fr_gguf_writer_open(&w, err);
     if (st) return st;
-    for (size_t i = 0; i < fr_gguf_n_kv(pack); i++) {
-        const fr_gguf_kv *kv = fr_gguf_kv_at(pack, i);
-        if (!fr_gguf_str_is(kv->key, FR_PACK_CHECKSUM)) fr_gguf_writer_kv(w, kv);
-    }
+    fr_lab_copy_entries(w, pack, (const char *const[]){NULL});
     st = add_tensors(w, pack, args, err);
     if (!st) st = fr_gguf_writer_finish_summed(w, FR_PACK_CHECKSUM, args->output, err);
     fr_gguf_writer_close(w);
-    return st;
-}
-
-static fr_status check_values(const fr_gguf_tensor *t, fr_error *err) {
-    const int64_t cols = t->ne[0], rows = t->ne[1] * t->ne[2] * t->ne[3];
-    const uint8_t *data = t->data;
-    float *x = fr_alloc_array((size_t)cols, sizeof *x);
-    if (!x) return fr_fail(err, FR_ENOMEM, "no memory for a row of %s", t->name);
-    fr_status st = FR_OK;
-    for (int64_t i = 0; i < rows && !st; i++) {
-        fr_dequant_row(t->type, data + i * fr_qtype_row_bytes(t->type, cols), x, cols);
-        if (!fr_are_finite(x, (int)cols))
-            st = fr_fail(err, FR_EDATA, "%s: expected finite values, found others in row %lld",
-                         t->name, (long long)i);
-    }
-    fr_free(x);
-    return st;
-}
-
-// A pack that is damaged would be given a checksum that says it is not.
-static fr_status check_pack(const fr_gguf *g, fr_error *err) {
-    fr_pack p;
-    if (!fr_pack_is(g)) return fr_fail(err, FR_EDATA, "expected a pack");
-    fr_status st = fr_pack_take(&p, g, err);
-    if (st) return st;
-    st = fr_pack_check_sum(&p, err);
-    for (size_t i = 0; i < fr_gguf_n_tensors(g) && !st; i++)
-        st = check_values(fr_gguf_tensor_at(g, i), err);
-    fr_pack_close(&p);
     return st;
 }
 
@@ -119,7 +87,7 @@ static fr_status requantize(const fr_cmd_args *args, fr_error *err) {
     fr_error why = {0};
     fr_status st = fr_gguf_open(&pack, args->init, err);
     if (st) return st;
-    if ((st = check_pack(pack, &why)))
+    if ((st = fr_lab_check_pack(pack, &why)))
         fr_fail(err, st, "%s: %s", args->init, why.text);
     else if (!(st = check_names(pack, args->only, err)))
         st = write_pack(pack, args, err);

@@ -40,7 +40,7 @@ static void expect(int code, const char *sentence) {
 }
 
 static void its_own_commands_help(void **state) {
-    static const char *const names[] = {"hits", "requantize", "similarity", "train"};
+    static const char *const names[] = {"adopt", "hits", "requantize", "similarity", "train"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(line, sizeof line, "%s --help", names[i]);
@@ -237,6 +237,33 @@ static void damaged_packs_are_refused(void **state) {
     }
 }
 
+// A pack of one model drafts for another of its shape, and for no other.
+static void a_pack_is_adopted_by_another_model(void **state) {
+    (void)state;
+    char path[96];
+    const fr_tiny_options other = {.type = FR_TYPE_Q8_0, .n_layer = 2, .seed = 9, .n_expert = 4},
+                          wide = {.type = FR_TYPE_Q8_0, .n_layer = 2, .d = 96};
+    fr_error err;
+    assert_int_equal(fr_tiny_write(&other, in_folder("other.gguf"), &err), FR_OK);
+    snprintf(path, sizeof path, "%s/pack-XXXXXX", folder);
+    make_pack(path, false);
+    const char *run = "run -m %s/other.gguf -p abc -n 4 -t 1 -q --drafter eagle:%s";
+    snprintf(line, sizeof line, run, folder, path);
+    expect(1, "was trained for another model");
+    snprintf(line, sizeof line, "adopt --init %s -m %s/other.gguf -o %s/its.gguf", path, folder,
+             folder);
+    expect(0, "");
+    snprintf(line, sizeof line, run, folder, in_folder("its.gguf"));
+    expect(0, "");
+    assert_int_equal(fr_tiny_write(&wide, in_folder("wide.gguf"), &err), FR_OK);
+    snprintf(line, sizeof line, "adopt --init %s -m %s/wide.gguf -o %s/none.gguf", path, folder,
+             folder);
+    expect(1, "the pack is for a model of width 64 with");
+    assert_int_not_equal(access(in_folder("none.gguf"), F_OK), 0);
+    snprintf(line, sizeof line, "adopt --init %s -o %s/none.gguf", path, folder);
+    expect(2, "-m: a MODEL is needed");
+}
+
 static void an_output_has_one_writer(void **state) {
     (void)state;
     char path[96];
@@ -260,6 +287,7 @@ int main(void) {
         cmocka_unit_test(a_pack_is_made_smaller),
         cmocka_unit_test(a_name_that_no_matrix_has_is_refused),
         cmocka_unit_test(what_is_no_pack_is_refused),
+        cmocka_unit_test(a_pack_is_adopted_by_another_model),
         cmocka_unit_test(damaged_packs_are_refused),
         cmocka_unit_test(an_output_has_one_writer),
     };

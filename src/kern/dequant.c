@@ -6,6 +6,8 @@
 const int8_t fr_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                   1,    13,   25,  38,  53,  69,  89,  113};
 
+const int8_t fr_mxfp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
 static uint16_t load_u16(const uint8_t *p) {
     return (uint16_t)(p[0] | p[1] << 8);
 }
@@ -81,6 +83,13 @@ static void block_iq4_nl(const uint8_t *b, float *y) {
     const float d = load_f16(b);
     for (int i = 0; i < 32; i++)
         y[i] = d * (float)fr_iq4_values[nibble(b + 2, i)];
+}
+
+// exponent of d · 16 bytes of nibbles, each a table index
+static void block_mxfp4(const uint8_t *b, float *y) {
+    const float d = fr_bf16_to_f32(fr_bf16_of_e8m0(b[0]));
+    for (int i = 0; i < 32; i++)
+        y[i] = d * (float)fr_mxfp4_values[nibble(b + 1, i)];
 }
 
 // Two bits of element i of a 256-block: 128 elements share 32 bytes, 32 elements a bit pair.

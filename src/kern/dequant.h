@@ -1,18 +1,19 @@
 // dequant.h — quantized rows to f32: embedding rows, and the truth that tests compare with.
 //
 // The value of every element is a fixed f32 expression of what the block stores. d, m and dmin are
-// f16, q the element's small integer, s and n the 6-bit (q6_k: 8-bit; q2_k: 4-bit) scale and
+// f16 (mxfp4's d a power of two), q the element's small integer, s and n the 6-bit (q6_k: 8-bit; q2_k: 4-bit) scale and
 // minimum of its sub-block:
 //
 //     f32 f16 bf16            the value itself
 //     q4_0 q5_0 q8_0 iq4_nl   d · q        q4_0: 0..15 less 8, q5_0: 0..31 less 16, iq4_nl: table
+//     mxfp4                   d · q        table
 //     q4_1 q5_1               d · q + m
 //     q2_k q4_k q5_k          (d · s) · q − (dmin · n)
 //     q3_k q6_k iq4_xs        (d · s) · q  q3_k: q less 4, s less 32; q6_k: q less 32; iq4_xs: s
 //                                          less 32, table
 //
-// Every product is exact in f32 (at most 24 significant bits, exponents far from the ends); only
-// the addition and the subtraction round, to nearest even. So any implementation of these formulas
+// Every product is exact in f32 (at most 24 significant bits, exponents far from the ends; mxfp4's
+// from 2^128 on are infinite); only the addition and the subtraction round, to nearest even. So any implementation of these formulas
 // without a fused multiply-add, and in fact with one too, gives the same bits.
 #ifndef FR_KERN_DEQUANT_H
 #define FR_KERN_DEQUANT_H
@@ -23,7 +24,8 @@
 // give what the expression gives.
 void fr_dequant_row(fr_type type, const void *restrict src, float *restrict dst, int64_t n);
 
-// The 16 values that iq4_nl and iq4_xs choose from.
-extern const int8_t fr_iq4_values[16];
+// The 16 values that the types choose from: iq4_nl and iq4_xs; mxfp4, twice those of the format
+// (E2M1 of the OCP's Microscaling Formats 1.0).
+extern const int8_t fr_iq4_values[16], fr_mxfp4_values[16];
 
 #endif

@@ -68,4 +68,11 @@ static inline float fr_bf16_to_f32(uint16_t b) {
     return fr_f32_from_bits((uint32_t)b << 16);
 }
 
+// The bf16 of 2^(e - 128), half the scale that the byte e stands for in MXFP4 (E8M0 of the OCP's
+// Microscaling Formats 1.0: 2^(e - 127); 255 is NaN).
+static inline uint16_t fr_bf16_of_e8m0(uint8_t e) {
+    if (e == 255) return 0x7fc0;
+    return (uint16_t)(e < 2 ? 0x20 << e : (e - 1) << 7); // the first two are subnormal
+}
+
 #endif

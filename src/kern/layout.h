@@ -2,7 +2,7 @@
 // constants that a kernel template folds: blocks of 32 k ("b32") and superblocks of 256 ("k").
 #ifndef FR_KERN_LAYOUT_H
 #define FR_KERN_LAYOUT_H
-#include "kern/qtype.h"
+#include "kern/dequant.h"
 #include "kern/tile.h"
 #include <assert.h>
 #include <stdbool.h>
@@ -10,13 +10,13 @@
 
 // Bytes of a block of 16 rows, after the header.
 enum {
-#define ROW(id, NAME, name, block, bytes, act, sub, min, table, head, panel, ...)                  \
+#define ROW(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel, ...)           \
     FR_BYTES_##NAME = panel,
     FR_TYPES(ROW, ROW, ROW, ROW)
 #undef ROW
 };
 
-// Bytes of n_blocks f16 scales of 16 lanes in front of a panel's blocks.
+// Bytes of n_blocks scales of 16 lanes in front of a panel's blocks.
 FR_INLINE size_t fr_scales_bytes(int n_blocks) {
     return ((size_t)n_blocks * 32 + 63) & ~(size_t)63;
 }
@@ -42,11 +42,22 @@ FR_INLINE fr_b32_layout fr_b32_layout_of(const fr_type type) {
         return (fr_b32_layout){FR_BYTES_Q8_0, 0, 0, 128, true, false};
     case FR_TYPE_IQ4_NL: // as value + 128
         return (fr_b32_layout){FR_BYTES_IQ4_NL, 0, 0, 128, true, false};
+    case FR_TYPE_MXFP4: // as value + 16
+        return (fr_b32_layout){FR_BYTES_MXFP4, 0, 0, 16, true, false};
     case FR_TYPES_BUT_B32:
         break;
     }
     assert(!"a type with blocks of 32");
     return (fr_b32_layout){0};
+}
+
+// The values of a type whose codes choose from a table, else NULL.
+FR_INLINE const int8_t *fr_b32_table(const fr_type type) {
+    return type == FR_TYPE_IQ4_NL ? fr_iq4_values : type == FR_TYPE_MXFP4 ? fr_mxfp4_values : NULL;
+}
+
+FR_INLINE bool fr_b32_bf16(const fr_type type) { // scales are bf16, not f16
+    return type == FR_TYPE_MXFP4;
 }
 
 // ---------------------------------------------------------------- superblocks

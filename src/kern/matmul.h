@@ -4,7 +4,7 @@
 #define FR_KERN_MATMUL_H
 #include "kern/kern.h"
 
-#define ROW(id, NAME, name, block, bytes, act, sub, min, table, head, panel, avx2, avxvnni,        \
+#define ROW(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel, avx2, avxvnni, \
             avx512, amx)                                                                           \
     fr_matmul_fn fr_matmul_##name##_scalar, fr_matmul_##name##_##avx2,                             \
         fr_matmul_##name##_##avxvnni, fr_matmul_##name##_##avx512, fr_matmul_##name##_##amx;
@@ -16,13 +16,13 @@ FR_TYPES(ROW, ROW, ROW, ROW)
 #define FR_MATMULS(set)                                                                            \
     {FR_TYPES(FR_MATMUL_##set, FR_MATMUL_##set, FR_MATMUL_##set, FR_MATMUL_##set)}
 #define FR_MATMUL_scalar(id, NAME, name, ...) FR_MATMUL_ENTRY(NAME, name, scalar)
-#define FR_MATMUL_avx2(id, NAME, name, block, bytes, act, sub, min, table, head, panel,            \
+#define FR_MATMUL_avx2(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel,            \
                        avx2, avxvnni, avx512, amx) FR_MATMUL_ENTRY(NAME, name, avx2)
-#define FR_MATMUL_avxvnni(id, NAME, name, block, bytes, act, sub, min, table, head, panel,         \
+#define FR_MATMUL_avxvnni(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel,         \
                           avx2, avxvnni, avx512, amx) FR_MATMUL_ENTRY(NAME, name, avxvnni)
-#define FR_MATMUL_avx512(id, NAME, name, block, bytes, act, sub, min, table, head, panel,          \
+#define FR_MATMUL_avx512(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel,          \
                          avx2, avxvnni, avx512, amx) FR_MATMUL_ENTRY(NAME, name, avx512)
-#define FR_MATMUL_amx(id, NAME, name, block, bytes, act, sub, min, table, head, panel,             \
+#define FR_MATMUL_amx(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel,             \
                       avx2, avxvnni, avx512, amx) FR_MATMUL_ENTRY(NAME, name, amx)
 #define FR_MATMUL_ENTRY(NAME, name, set) [FR_TYPE_##NAME] = fr_matmul_##name##_##set,
 // clang-format on

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 // clang-format off
-#define ROW(id, NAME, name, block, bytes, act, sub, min, table, head, panel, ...)                  \
+#define ROW(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel, ...)           \
     [FR_TYPE_##NAME] = {FR_TYPE_##NAME, #name, block, bytes, FR_ACT_##act, sub, FR_MIN_##min,      \
-                        table, head, panel},
+                        table, FR_SCALE_##scale, head, panel},
 static const fr_qtype types[FR_TYPE_LIMIT] = {FR_TYPES(ROW, ROW, ROW, ROW)};
 
 #define UNREAD(id, name) {id, #name},

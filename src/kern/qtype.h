@@ -40,6 +40,12 @@ typedef enum fr_min_kind {
     FR_MIN_SCALED, // -(dmin of the block) * (minimum of the sub-block)
 } fr_min_kind;
 
+// How a panel keeps the scale of a block.
+typedef enum fr_scale_kind {
+    FR_SCALE_F16,  // as the file does
+    FR_SCALE_BF16, // the file has an exponent alone, beyond the range of f16
+} fr_scale_kind;
+
 typedef struct fr_qtype {
     fr_type type;
     const char *name; // lower case, as in "q4_k"
@@ -49,7 +55,8 @@ typedef struct fr_qtype {
     int sub; // elements that share a scale
     fr_min_kind min;
     const int8_t *table; // the 16 values that codes of 4 bits choose from; NULL: codes are values
-    int head, panel;     // bytes of a block of 16 rows in a panel: in its header, and after it
+    fr_scale_kind scale;
+    int head, panel; // bytes of a block of 16 rows in a panel: in its header, and after it
 } fr_qtype;
 
 // The description of a type id as files store it. NULL when this engine cannot read that type.

@@ -4,6 +4,7 @@
 // of dwords, four stores into lines of the panel. Most types are no more than that; what spreads
 // the bits of a code over several places is moved there four lanes at once (lanes4.h).
 #include "kern/repack.h"
+#include "kern/half.h"
 #include "kern/lanes4.h"
 #include <assert.h>
 #include <stdbool.h>
@@ -30,7 +31,7 @@ size_t fr_repack_panel_bytes(fr_type type, int k) {
 }
 
 // ---------------------------------------------------------------- one block of 16 rows
-// src: where each of the 16 rows has this block. head: the block's f16 in the panel's header (types
+// src: where each of the 16 rows has this block. head: the block's scales in the panel's header (types
 // that have one); dst: its place after the header.
 typedef void pack_block_fn(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]);
 
@@ -137,6 +138,12 @@ static void pack_q5_1(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_P
 static void pack_q8_0(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
     put_halves(head, src, 0);
     put_dwords(dst, src, 2, 2, FR_BYTES(0x80));
+}
+
+static void pack_mxfp4(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    for (int lane = 0; lane < FR_PANEL; lane++)
+        memcpy(head + 2 * lane, &(uint16_t){fr_bf16_of_e8m0(src[lane][0])}, 2);
+    put_dwords(dst, src, 1, 1, 0);
 }
 
 static void pack_q2_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {

@@ -6,11 +6,11 @@
 // below is 64 bytes: 16 lanes of 4 bytes; "byte b" of a lane is the b-th k of its group; g counts
 // k-groups inside a block (32 k: 8 groups; 16 k: 4 groups).
 //
-//   header  f16 d[nblk][16], padded to 64 bytes, of the types whose row in types.def has `head`
-//           (nblk = k / block). The others keep d (and m or dmin) inside the block. Then the
+//   header  d[nblk][16], f16 (MXFP4: bf16), padded to 64 bytes, of the types whose row in types.def
+//           has `head` (nblk = k / block). The others keep d (and m or dmin) inside the block. Then the
 //           blocks, `panel` bytes each, ascending in k:
 //
-//   Q4_0, IQ4_NL  4 vec N0..N3: low nibble of Nt = group t, high nibble = group t+4
+//   Q4_0, IQ4_NL, MXFP4  4 vec N0..N3: low nibble of Nt = group t, high nibble = group t+4
 //   Q4_1    f16 d[16], f16 m[16], 4 vec as Q4_0
 //   Q5_0    1 vec H, 4 vec as Q4_0: bit g of byte b of H = fifth bit of byte b of group g
 //   Q5_1    f16 d[16], f16 m[16], 1 vec H, 4 vec

@@ -12,6 +12,14 @@ static float get_half(const uint8_t *p, int lane) {
     return fr_f16_to_f32((uint16_t)(p[2 * lane] | p[2 * lane + 1] << 8));
 }
 
+static float get_bf16(const uint8_t *e, int lane) {
+    return fr_bf16_to_f32((uint16_t)(e[2 * lane] | e[2 * lane + 1] << 8));
+}
+
+static float get_scale(fr_scale_kind kind, const uint8_t *p, int lane) {
+    return kind == FR_SCALE_BF16 ? get_bf16(p, lane) : get_half(p, lane);
+}
+
 // 32 codes from 4 vectors of nibbles.
 static void get_nibbles(int8_t *code, const uint8_t *vec, int lane) {
     for (int i = 0; i < 16; i++) {
@@ -65,6 +73,8 @@ static void get_q8_0(fr_lane_block *o, const uint8_t *src, int lane) {
 static void get_iq4_nl(fr_lane_block *o, const uint8_t *src, int lane) {
     get_nibbles(o->code, src, lane);
 }
+
+#define get_mxfp4 get_iq4_nl // their blocks are alike
 
 // ---------------------------------------------------------------- superblocks
 static void get_scales_k4(fr_lane_block *o, const uint8_t *vec, int lane) {
@@ -166,7 +176,7 @@ void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, f
     memset(o, 0, sizeof *o);
     o->sub = t->sub;
     if (t->sub == t->block) o->sc[0] = 1;
-    if (t->head) o->d = get_half(panel + (size_t)t->head * (size_t)b, lane);
+    if (t->head) o->d = get_scale(t->scale, panel + (size_t)t->head * (size_t)b, lane);
     get[type](o, panel + fr_panel_header_bytes(type, k) + (size_t)b * (size_t)t->panel, lane);
     for (int i = 0; t->table && i < t->block; i++)
         o->code[i] = t->table[o->code[i]];
@@ -182,10 +192,6 @@ static float get_f32(const uint8_t *e, int lane) {
 
 static float get_f16(const uint8_t *e, int lane) {
     return get_half(e, lane);
-}
-
-static float get_bf16(const uint8_t *e, int lane) {
-    return fr_bf16_to_f32((uint16_t)(e[2 * lane] | e[2 * lane + 1] << 8));
 }
 
 typedef float get_float_fn(const uint8_t *e, int lane);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Where a block keeps its f16 (-1: none) and its scale bytes.
+// Where a block keeps its f16 (-1: none) and its scale bytes. MXFP4's one is drawn by put_exponent.
 typedef struct fields {
     int half0, half1, scales, n_scales;
 } fields;
@@ -33,6 +33,8 @@ static fields fields_of(fr_type type) {
     case FR_TYPE_Q8_0:
     case FR_TYPE_IQ4_NL:
         return (fields){0, -1, 0, 0};
+    case FR_TYPE_MXFP4:
+        return (fields){-1, -1, 0, 0};
     case FR_TYPES_BUT_B32_AND_K:
         break;
     }
@@ -48,6 +50,14 @@ static void put_half(check *c, uint8_t *p, int mode) {
     if (odd == 2 && mode == 0) value = check_uniform(c, -100.0f, 100.0f);
     const uint16_t h = fr_f16_from_f32(value);
     memcpy(p, &h, 2);
+}
+
+// Of MXFP4: scales about those of put_half; a few of the least that there are.
+static void put_exponent(check *c, uint8_t *p, int mode) {
+    const int odd = check_below(c, 40);
+    *p = (uint8_t)(117 + check_below(c, 8));
+    if (odd == 0) *p = (uint8_t)check_below(c, 3);
+    if (odd == 2 && mode == 0) *p = (uint8_t)(125 + check_below(c, 8));
 }
 
 static uint8_t code_byte(check *c, int mode) {
@@ -133,7 +143,10 @@ void check_random_rows(check *c, fr_type type, uint8_t *rows, int m, int k, int 
             p[i] = code_byte(c, now);
         for (int i = 0; i < f.n_scales; i++)
             p[f.scales + i] = scale_byte(c, now);
-        put_half(c, p + f.half0, mode);
+        if (type == FR_TYPE_MXFP4)
+            put_exponent(c, p, mode);
+        else
+            put_half(c, p + f.half0, mode);
         if (f.half1 >= 0) put_half(c, p + f.half1, mode);
     }
 }

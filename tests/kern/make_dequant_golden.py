@@ -9,12 +9,14 @@ from gguf.quants import GGML_QUANT_SIZES, dequantize
 # Where each type's block holds f16 scales: these bytes must be finite numbers.
 SCALES = {T.F32: [], T.F16: [0], T.BF16: [], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q8_0: [0],
           T.Q2_K: [80, 82], T.Q3_K: [108], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208], T.IQ4_NL: [0],
-          T.IQ4_XS: [0]}
+          T.IQ4_XS: [0], T.MXFP4: []}
+# Of MXFP4, whose scale is a byte: the least three, a usual one, the largest with finite values.
+EXPONENTS = [0, 1, 2, 120, 252]
 rng = np.random.default_rng(20250301)
 out = ["// Written by make_dequant_golden.py. Type, blocks, their bytes, the bits of their f32 values."]
 for t, scales in SCALES.items():
     block, size = GGML_QUANT_SIZES[t]
-    n = 2 if block > 1 else 32
+    n = len(EXPONENTS) if t == T.MXFP4 else 2 if block > 1 else 32
     data = rng.integers(0, 256, (n, size), dtype=np.uint8)
     for b in range(n):
         for at in scales:
@@ -23,6 +25,8 @@ for t, scales in SCALES.items():
             data[b, at:at + 2] = [bits & 255, bits >> 8]
     if t == T.F32:
         data = rng.standard_normal((n, 1)).astype(np.float32).view(np.uint8).reshape(n, size)
+    if t == T.MXFP4:
+        data[:, 0] = EXPONENTS
     if t == T.BF16:
         data[:, 1] &= 0xbf  # no infinity, no NaN
     values = dequantize(data.reshape(1, -1), t).astype(np.float32).reshape(-1)

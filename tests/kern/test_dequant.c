@@ -116,6 +116,22 @@ static void bfloat_narrows_to_nearest_even(void **state) {
             assert_int_equal(fr_bf16_from_f32(fr_bf16_to_f32((uint16_t)b)), b);
 }
 
+// 255 is NaN by the format's definition, though ggml and the package gguf read 2^127.
+static void exponents_are_powers_of_two(void **state) {
+    (void)state;
+    for (int e = 0; e < 255; e++)
+        assert_true(fr_bf16_to_f32(fr_bf16_of_e8m0((uint8_t)e)) == scalbnf(1, e - 128));
+    assert_true(isnan(fr_bf16_to_f32(fr_bf16_of_e8m0(255))));
+    uint8_t block[17] = {255, 0x10}; // values 0 (code 0) and 1 (code 1)
+    float value[32];
+    fr_dequant_row(FR_TYPE_MXFP4, block, value, 32);
+    for (int i = 0; i < 32; i++)
+        assert_true(isnan(value[i]));
+    block[0] = 254;
+    fr_dequant_row(FR_TYPE_MXFP4, block, value, 32);
+    assert_true(value[0] == 0 && value[16] == 0x1p126f);
+}
+
 static void qtype_knows_what_it_does_not_read(void **state) {
     (void)state;
     assert_null(fr_qtype_of(16));
@@ -186,6 +202,7 @@ int main(void) {
         cmocka_unit_test(half_widens_by_definition),
         cmocka_unit_test(half_narrows_to_nearest_even),
         cmocka_unit_test(bfloat_narrows_to_nearest_even),
+        cmocka_unit_test(exponents_are_powers_of_two),
         cmocka_unit_test(qtype_knows_what_it_does_not_read),
         cmocka_unit_test(every_row_is_whole),
         cmocka_unit_test(quantize_comes_back_within_its_bound),

@@ -46,7 +46,7 @@ static const fr_tiny_options MODELS[] = {
     {.arch = "glm4", .type = FR_TYPE_Q5_1},
     {.arch = "hunyuan-dense", .type = FR_TYPE_F16},
     {.arch = "olmo2", .type = FR_TYPE_Q5_K, .window = 11},
-    {.arch = "exaone4", .type = FR_TYPE_Q4_0, .window = 11, .n_layer = 4},
+    {.arch = "exaone4", .type = FR_TYPE_MXFP4, .window = 11, .n_layer = 4},
     {.arch = "command-r", .type = FR_TYPE_Q8_0},
     {.arch = "cohere2", .type = FR_TYPE_Q3_K, .window = 11, .n_layer = 4},
     {.arch = "starcoder2", .type = FR_TYPE_F32},

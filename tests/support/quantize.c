@@ -81,19 +81,19 @@ static void block_q8_0(const float *x, uint8_t *b) {
         b[2 + i] = (uint8_t)(int8_t)level(x[i], d, -127, 127);
 }
 
-// The index of the table's value nearest to x / d.
-static int table_index(float x, float d) {
+// The index of the value nearest to x / d.
+static int table_index(const int8_t values[16], float x, float d) {
     int best = 7;
     const float t = d != 0 ? x / d : 0;
     for (int k = 0; k < 16; k++)
-        if (fabsf(t - fr_iq4_values[k]) < fabsf(t - fr_iq4_values[best])) best = k;
+        if (fabsf(t - values[k]) < fabsf(t - values[best])) best = k;
     return best;
 }
 
 static void block_iq4_nl(const float *x, uint8_t *b) {
     const float d = store_f16(b, largest(x, 32) / 113);
     for (int i = 0; i < 32; i++)
-        put_nibble(b + 2, i, table_index(x[i], d));
+        put_nibble(b + 2, i, table_index(fr_iq4_values, x[i], d));
 }
 
 static void block_iq4_xs(const float *x, uint8_t *b) {
@@ -104,8 +104,19 @@ static void block_iq4_xs(const float *x, uint8_t *b) {
         b[4 + sub / 2] |= (uint8_t)((s & 15) << sub % 2 * 4);
         b[2 + sub / 4] |= (uint8_t)(s >> 4 << sub % 4 * 2);
         for (int i = 0; i < 32; i++)
-            put_nibble(b + 8 + sub * 16, i, table_index(part[i], d * (float)(s - 32)));
+            put_nibble(b + 8 + sub * 16, i,
+                       table_index(fr_iq4_values, part[i], d * (float)(s - 32)));
     }
+}
+
+// The least power of two with which the largest value reaches.
+static void block_mxfp4(const float *x, uint8_t *b) {
+    const float most = largest(x, 32);
+    while (b[0] < 254 && 12 * fr_bf16_to_f32(fr_bf16_of_e8m0(b[0])) < most)
+        b[0]++;
+    const float d = fr_bf16_to_f32(fr_bf16_of_e8m0(b[0]));
+    for (int i = 0; i < 32; i++)
+        put_nibble(b + 1, i, most > 0 ? table_index(fr_mxfp4_values, x[i], d) : 0);
 }
 
 static void put_pair(uint8_t *q, int i, int v) {
@@ -248,6 +259,9 @@ static void quantize_block(fr_type type, const float *x, uint8_t *b) {
     case FR_TYPE_IQ4_XS:
         block_iq4_xs(x, b);
         return;
+    case FR_TYPE_MXFP4:
+        block_mxfp4(x, b);
+        return;
     case FR_GENERIC_TYPES:
         break;
     }
@@ -302,6 +316,8 @@ float fr_test_quantize_bound(fr_type type) {
         return 0.5f * 24 / 113 + 0.002f;
     case FR_TYPE_IQ4_XS:
         return 0.5f * 24 / 113 + 0.5f / 31 + 0.01f;
+    case FR_TYPE_MXFP4: // half of 12 - 8, d up to 1/6 of the largest
+        return 2.0f / 6 + 0.001f;
     case FR_GENERIC_TYPES:
         break;
     }

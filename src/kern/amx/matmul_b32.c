@@ -32,7 +32,7 @@ FR_INLINE void b32_unpack(const fr_type type, const int count, b32_batch *u, con
     const uint8_t *block = panel + header + (size_t)b * (size_t)at.bytes;
     FR_UNROLL
     for (int i = 0; i < count; i++, block += at.bytes) {
-        u->d[i] = fr_load_f16(at.header ? panel + 32 * (size_t)(b + i) : block);
+        u->d[i] = fr_b32_scales(type, at.header ? panel + 32 * (size_t)(b + i) : block);
         if (at.mins) u->m[i] = fr_load_f16(block + 32);
         FR_UNROLL
         for (int g = 0; g < 8; g++) {
@@ -173,3 +173,4 @@ KERNEL(q5_0, FR_TYPE_Q5_0)
 KERNEL(q5_1, FR_TYPE_Q5_1)
 KERNEL(q8_0, FR_TYPE_Q8_0)
 KERNEL(iq4_nl, FR_TYPE_IQ4_NL)
+KERNEL(mxfp4, FR_TYPE_MXFP4)

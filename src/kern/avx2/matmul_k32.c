@@ -1,8 +1,7 @@
-// matmul_k32.c — products with blocks of 32: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL.
+// matmul_k32.c — products with blocks of 32: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL MXFP4.
 //
 // Panel, then chunk of up to 8 blocks (256 k), then column tile; y of the panel lives in L1.
 #include "kern/avx2/tile.h"
-#include "kern/layout.h"
 
 enum { CHUNK = 8 };
 
@@ -27,7 +26,7 @@ FR_INLINE bool has_min(fr_type t) {
 }
 
 FR_INLINE int offset_shift(fr_type t) { // the offset of codes is 1 << this; -1: none
-    return t == FR_TYPE_Q4_0 ? 3 : t == FR_TYPE_Q5_0 ? 4 : -1;
+    return t == FR_TYPE_Q4_0 ? 3 : t == FR_TYPE_Q5_0 || t == FR_TYPE_MXFP4 ? 4 : -1;
 }
 
 FR_INLINE int codes_at(fr_type t) { // where the vectors begin in a block
@@ -50,7 +49,8 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, int g) {
     const __m256i v = load(codes + (fifth ? 64 : 0) + 64 * (g % 4));
     const __m256i nibbles = g < 4 ? low_nibble(v) : high_nibble(v);
     if (fifth) return _mm256_or_si256(nibbles, bit_to(load(codes), g, 4));
-    return t == FR_TYPE_IQ4_NL ? iq4_values(nibbles) : nibbles;
+    const int8_t *table = fr_b32_table(t);
+    return table ? values_of(table, is_wide(t) ? 0 : fr_b32_layout_of(t).offset, nibbles) : nibbles;
 }
 
 // ---------------------------------------------------------------- tile
@@ -117,7 +117,7 @@ typedef struct cursor {
 // The step of the chain after 32 k, see docs/numerics.md.
 FR_INLINE void finish_block(fr_type t, int columns, const cursor *at, float *y,
                             __m256i sum[TILE][2]) {
-    const __m256 d[2] = {load_half(at->head), load_half(at->head + 16)};
+    const __m256 d[2] = {load_scales(t, at->head), load_scales(t, at->head + 16)};
     __m256 m[2] = {d[0], d[1]};
     if (has_min(t)) m[0] = load_half(at->head + 32), m[1] = load_half(at->head + 48);
     FR_UNROLL
@@ -246,4 +246,5 @@ FR_MATMUL(q5_0, FR_TYPE_Q5_0)
 FR_MATMUL(q5_1, FR_TYPE_Q5_1)
 FR_MATMUL_WIDE(q8_0, FR_TYPE_Q8_0)
 FR_MATMUL_WIDE(iq4_nl, FR_TYPE_IQ4_NL)
+FR_MATMUL(mxfp4, FR_TYPE_MXFP4)
 // clang-format on

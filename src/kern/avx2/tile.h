@@ -13,6 +13,7 @@
 #ifndef FR_KERN_AVX2_TILE_H
 #define FR_KERN_AVX2_TILE_H
 #include "kern/avx2/avx2.h"
+#include "kern/layout.h"
 #include "kern/repack.h"
 #include "kern/tile.h"
 #include <assert.h>
@@ -62,10 +63,18 @@ FR_INLINE __m256i bit_to(__m256i v, int g, int to) {
     return _mm256_and_si256(moved, _mm256_set1_epi8((char)(1 << to)));
 }
 
-FR_INLINE __m256i iq4_values(__m256i nibbles) {
-    const __m256i table =
-        _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)fr_iq4_values));
-    return _mm256_shuffle_epi8(table, nibbles);
+// The scales of 8 lanes of a block of 32, as f32.
+FR_INLINE __m256 load_scales(fr_type t, const void *p) {
+    if (!fr_b32_bf16(t)) return load_half(p);
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_load_si128((const __m128i *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+
+// values[nibble] + offset
+FR_INLINE __m256i values_of(const int8_t *values, int offset, __m256i nibbles) {
+    const __m128i v = _mm_loadu_si128((const __m128i *)values);
+    return _mm256_shuffle_epi8(
+        _mm256_broadcastsi128_si256(_mm_add_epi8(v, _mm_set1_epi8((char)offset))), nibbles);
 }
 
 // Scales (sc[0]: sub-blocks 0-3, sc[1]: 4-7) and mins of half h, a byte each, from the 12 packed
@@ -122,6 +131,7 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
         return 1;
     case FR_TYPE_Q5_0: // five bits
     case FR_TYPE_Q5_1:
+    case FR_TYPE_MXFP4: // 4..28
     case FR_TYPE_Q5_K:
     case FR_TYPE_Q2_K: // sub-blocks of 16 k
     case FR_TYPE_Q3_K:
@@ -150,6 +160,7 @@ FR_INLINE int direct_max(fr_type t) {
     case FR_TYPE_Q4_1:
     case FR_TYPE_Q5_0:
     case FR_TYPE_Q5_1:
+    case FR_TYPE_MXFP4:
     case FR_TYPE_Q2_K:
     case FR_TYPE_Q3_K:
     case FR_TYPE_Q4_K:

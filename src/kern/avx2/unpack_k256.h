@@ -2,7 +2,6 @@
 #ifndef FR_KERN_AVX2_UNPACK_K256_H
 #define FR_KERN_AVX2_UNPACK_K256_H
 #include "kern/avx2/tile.h"
-#include "kern/layout.h"
 
 // ---------------------------------------------------------------- types
 FR_INLINE bool has_min(fr_type t) {
@@ -67,7 +66,7 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits,
         return q6_codes(codes + 192 * (g / 4), g % 4);
     case FR_TYPE_IQ4_XS: {
         const __m256i v = load(codes + 64 * (g % 4));
-        return iq4_values(g < 4 ? low_nibble(v) : high_nibble(v));
+        return values_of(fr_iq4_values, 0, g < 4 ? low_nibble(v) : high_nibble(v));
     }
     case FR_TYPES_BUT_K:
         break;

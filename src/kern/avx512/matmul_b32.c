@@ -48,7 +48,7 @@ FR_INLINE void b32_finish(const fr_type type, const int panels, const int rows, 
     FR_UNROLL
     for (int p = 0; p < panels; p++) {
         const size_t far = (size_t)p * stride;
-        dw[p] = fr_load_f16(d_w + far);
+        dw[p] = fr_b32_scales(type, d_w + far);
         if (mins) mw[p] = fr_load_f16(block + 32 + far);
     }
     FR_UNROLL
@@ -183,3 +183,4 @@ KERNEL(q5_0, FR_TYPE_Q5_0)
 KERNEL(q5_1, FR_TYPE_Q5_1)
 KERNEL(q8_0, FR_TYPE_Q8_0)
 KERNEL(iq4_nl, FR_TYPE_IQ4_NL)
+KERNEL(mxfp4, FR_TYPE_MXFP4)

@@ -22,10 +22,10 @@ FR_INLINE __m512i fr_vec(const uint8_t *p) {
     return _mm512_load_si512((const void *)p);
 }
 
-// The 16 values of IQ4 codes as u8, value + 128, in each 16-byte lane: for vpshufb.
-FR_INLINE __m512i fr_iq4_u8(void) {
-    const __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_iq4_values);
-    return _mm512_broadcast_i32x4(_mm_xor_si128(values, _mm_set1_epi8(-128)));
+// 16 values as u8, value + offset, in each 16-byte lane: for vpshufb.
+FR_INLINE __m512i fr_table_u8(const int8_t *values, const int offset) {
+    const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)values);
+    return _mm512_broadcast_i32x4(_mm_add_epi8(v, _mm_set1_epi8((char)offset)));
 }
 
 // a | (b & c)
@@ -78,7 +78,7 @@ FR_INLINE __m512i fr_k_codes(const fr_type type, const uint8_t *lo, const uint8_
     case FR_TYPE_Q6_K:
         return fr_q6_codes(lo + 192 * (g / 4), g % 4);
     case FR_TYPE_IQ4_XS:
-        return _mm512_shuffle_epi8(fr_iq4_u8(),
+        return _mm512_shuffle_epi8(fr_table_u8(fr_iq4_values, 128),
                                    fr_nibbles(lo + 256 * (g / 8) + 64 * (g % 4), g % 8 / 4));
     case FR_TYPES_BUT_K:
         break;
@@ -94,7 +94,15 @@ FR_INLINE __m512i fr_b32_codes(const fr_type type, const uint8_t *block, const i
     const __m512i nibbles = fr_nibbles(block + at.lo + 64 * (g % 4), g / 4);
     if (type == FR_TYPE_Q5_0 || type == FR_TYPE_Q5_1)
         return fr_or_and(nibbles, fr_shift(fr_vec(block + at.hi), g - 4), _mm512_set1_epi8(16));
-    return type == FR_TYPE_IQ4_NL ? _mm512_shuffle_epi8(fr_iq4_u8(), nibbles) : nibbles;
+    const int8_t *table = fr_b32_table(type);
+    return table ? _mm512_shuffle_epi8(fr_table_u8(table, at.offset), nibbles) : nibbles;
+}
+
+// The scales of a block of 32, 16 lanes.
+FR_INLINE __m512 fr_b32_scales(const fr_type type, const uint8_t *p) {
+    if (!fr_b32_bf16(type)) return fr_load_f16(p);
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
 // Even and odd i32 vectors, each within 16 bits, as i16 pairs.

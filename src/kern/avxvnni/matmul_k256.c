@@ -41,7 +41,7 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi
         return q6_codes(lo + 192 * (g / 4), g % 4);
     case FR_TYPE_IQ4_XS: {
         const __m256i v = load(lo + 256 * (g / 8) + 64 * (g % 4));
-        return iq4_u8(g % 8 < 4 ? low_nibble(v) : high_nibble(v));
+        return values_of(fr_iq4_values, 128, g % 8 < 4 ? low_nibble(v) : high_nibble(v));
     }
     case FR_TYPES_BUT_K:
         break;

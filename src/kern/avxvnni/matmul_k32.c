@@ -1,4 +1,4 @@
-// matmul_k32.c — products with blocks of 32, AVX-VNNI: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL.
+// matmul_k32.c — products with blocks of 32, AVX-VNNI: Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL MXFP4.
 //
 // Panel, then chunk of up to 8 blocks (256 k), then column tile; y of the panel lives in L1.
 #include "kern/avxvnni/tile.h"
@@ -27,7 +27,8 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *block, int g) {
     const __m256i nibbles = g < 4 ? low_nibble(v) : high_nibble(v);
     if (t == FR_TYPE_Q5_0 || t == FR_TYPE_Q5_1)
         return _mm256_or_si256(nibbles, bit_to(load(block + at.hi), g, 4));
-    return t == FR_TYPE_IQ4_NL ? iq4_u8(nibbles) : nibbles;
+    const int8_t *table = fr_b32_table(t);
+    return table ? values_of(table, at.offset, nibbles) : nibbles;
 }
 
 FR_INLINE int bytes_of_32(const fr_type t) { // with its d, wherever that lies
@@ -45,7 +46,7 @@ FR_INLINE void finish_block(const fr_type t, const int columns, const job *j, co
         FR_UNROLL
         for (int h = 0; h < 2; h++) {
             float *y = j->y + 16 * c + 8 * h;
-            const __m256 dd = _mm256_mul_ps(load_half(head + 16 * h), dx);
+            const __m256 dd = _mm256_mul_ps(load_scales(t, head + 16 * h), dx);
             __m256 sum = _mm256_fmadd_ps(dd, _mm256_cvtepi32_ps(acc[c][h]), _mm256_load_ps(y));
             if (mins)
                 sum = _mm256_fmadd_ps(load_half(head + 32 + 16 * h),
@@ -163,4 +164,5 @@ FR_VNNI_MATMUL(q5_0, FR_TYPE_Q5_0)
 FR_VNNI_MATMUL(q5_1, FR_TYPE_Q5_1)
 FR_VNNI_MATMUL_DIRECT(q8_0, FR_TYPE_Q8_0)
 FR_VNNI_MATMUL(iq4_nl, FR_TYPE_IQ4_NL)
+FR_VNNI_MATMUL(mxfp4, FR_TYPE_MXFP4)
 // clang-format on

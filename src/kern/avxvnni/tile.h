@@ -8,7 +8,6 @@
 #ifndef FR_KERN_AVXVNNI_TILE_H
 #define FR_KERN_AVXVNNI_TILE_H
 #include "kern/avx2/tile.h"
-#include "kern/layout.h"
 #ifdef FR_EMULATE // tests/kern/emulate
 #include "emulate_vnni.h"
 #endif
@@ -35,11 +34,6 @@ FR_INLINE void dot_group(__m256i acc[WIDTH][2], int columns, __m256i w0, __m256i
         FR_PIN(acc[c][0]);
         FR_PIN(acc[c][1]);
     }
-}
-
-// IQ4 values as u8, value + 128.
-FR_INLINE __m256i iq4_u8(__m256i nibbles) {
-    return _mm256_xor_si256(iq4_values(nibbles), _mm256_set1_epi8((char)0x80));
 }
 
 // A tile unpacks its codes and prefetches all lines; one of two tiles prefetches half of them, and

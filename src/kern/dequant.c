@@ -1,12 +1,20 @@
 // dequant.c — the layouts of all blocks, in plain C. An element's place in its block is called i.
 #include "kern/dequant.h"
 #include "kern/half.h"
+#include "kern/iq.h"
 #include <assert.h>
 
 const int8_t fr_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                   1,    13,   25,  38,  53,  69,  89,  113};
 
 const int8_t fr_mxfp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+// Code 8 * minus + level, see iq.h.
+#define SIGNED(a, b, c, d, e, f, g, h)                                                             \
+    { a, b, c, d, e, f, g, h, -(a), -(b), -(c), -(d), -(e), -(f), -(g), -(h) }
+const int8_t fr_iq2_values[16] = SIGNED(8, 25, 43, 0, 0, 0, 0, 0);
+const int8_t fr_iq3_xxs_values[16] = SIGNED(4, 12, 20, 28, 36, 44, 52, 62);
+const int8_t fr_iq3_s_values[16] = SIGNED(1, 3, 5, 7, 9, 11, 13, 15);
 
 static uint16_t load_u16(const uint8_t *p) {
     return (uint16_t)(p[0] | p[1] << 8);
@@ -183,10 +191,33 @@ static void block_iq4_xs(const uint8_t *b, float *y) {
     }
 }
 
+// d f16 · what iq.c reads
+static void block_iq(fr_type type, fr_iq_read_fn *read, const uint8_t *b, float *y) {
+    const fr_qtype *t = fr_qtype_of((uint32_t)type);
+    const float d = load_f16(b) * fr_scale_part(t->scale);
+    fr_iq_block block;
+    read(&block, b);
+    for (int i = 0; i < 256; i++)
+        y[i] = d * (float)block.scale[i / t->sub] *
+               (float)t->table[nibble(block.nibbles[i / 32], i % 32)];
+}
+
+#define IQ(NAME, name)                                                                             \
+    static void block_##name(const uint8_t *b, float *y) {                                         \
+        block_iq(FR_TYPE_##NAME, fr_##name##_read, b, y);                                          \
+    }
+// clang-format off
+IQ(IQ2_XXS, iq2_xxs)
+IQ(IQ2_XS, iq2_xs)
+IQ(IQ2_S, iq2_s)
+IQ(IQ3_XXS, iq3_xxs)
+IQ(IQ3_S, iq3_s)
+// clang-format on
+
 typedef void block_fn(const uint8_t *b, float *y);
 
 #define ROW(id, NAME, name, ...) [FR_TYPE_##NAME] = block_##name,
-static block_fn *const blocks[FR_TYPE_LIMIT] = {FR_TYPES(ROW, ROW, ROW, ROW)};
+static block_fn *const blocks[FR_TYPE_LIMIT] = {FR_TYPES(ROW, ROW, ROW, ROW, ROW)};
 
 void fr_dequant_row(fr_type type, const void *restrict src, float *restrict dst, int64_t n) {
     const fr_qtype *q = fr_qtype_of((uint32_t)type);

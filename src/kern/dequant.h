@@ -9,6 +9,8 @@
 //     mxfp4                   d · q        table
 //     q4_1 q5_1               d · q + m
 //     q2_k q4_k q5_k          (d · s) · q − (dmin · n)
+//     iq2_xxs iq2_xs iq2_s    (d/8 · s) · q  s odd, 1..31; table
+//     iq3_xxs iq3_s           (d/4 · s) · q  iq3_s: d · s; s odd, 1..31; table
 //     q3_k q6_k iq4_xs        (d · s) · q  q3_k: q less 4, s less 32; q6_k: q less 32; iq4_xs: s
 //                                          less 32, table
 //
@@ -25,7 +27,8 @@
 void fr_dequant_row(fr_type type, const void *restrict src, float *restrict dst, int64_t n);
 
 // The 16 values that the types choose from: iq4_nl and iq4_xs; mxfp4, twice those of the format
-// (E2M1 of the OCP's Microscaling Formats 1.0).
+// (E2M1 of the OCP's Microscaling Formats 1.0); and the I-quants of 2 and 3 bits.
 extern const int8_t fr_iq4_values[16], fr_mxfp4_values[16];
+extern const int8_t fr_iq2_values[16], fr_iq3_xxs_values[16], fr_iq3_s_values[16];
 
 #endif

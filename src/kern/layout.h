@@ -12,7 +12,7 @@
 enum {
 #define ROW(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel, ...)           \
     FR_BYTES_##NAME = panel,
-    FR_TYPES(ROW, ROW, ROW, ROW)
+    FR_TYPES(ROW, ROW, ROW, ROW, ROW)
 #undef ROW
 };
 
@@ -69,17 +69,23 @@ FR_INLINE bool fr_b32_bf16(const fr_type type) { // scales are bf16, not f16
     || (sub == 32 && type == FR_TYPE_##NAME)
 // clang-format on
 FR_INLINE bool fr_k_has_dmin(const fr_type type) {
-    return false FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_HAS_DMIN, FR_NO_ROW);
+    return false FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_HAS_DMIN, FR_NO_ROW, FR_NO_ROW);
 }
 
 // k in a sub-block: 16 or 32.
 FR_INLINE int fr_k_sub(const fr_type type) {
-    return false FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_HAS_SUB_32, FR_NO_ROW) ? 32 : 16;
+    return false FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_HAS_SUB_32, FR_NO_ROW, FR_NO_ROW) ? 32 : 16;
+}
+
+// Codes choose from a table. Their kernels serve types of LIKE: table and part of the scale are
+// those of the matrix' type.
+FR_INLINE bool fr_k_has_table(const fr_type type) {
+    return type == FR_TYPE_IQ4_XS || type == FR_TYPE_IQ2_S;
 }
 
 // The number to subtract from the u8 codes of the types without dmin.
 FR_INLINE int fr_k_offset(const fr_type type) {
-    return type == FR_TYPE_Q6_K ? 32 : type == FR_TYPE_Q3_K ? 4 : 128; // IQ4_XS: value + 128
+    return type == FR_TYPE_Q6_K ? 32 : type == FR_TYPE_Q3_K ? 4 : 128; // tables: value + 128
 }
 
 // How a tile multiplies the sum of a sub-block by its scale. All three ways are exact. The plain
@@ -119,6 +125,8 @@ FR_INLINE fr_k_layout fr_k_layout_of(const fr_type type) {
         return (fr_k_layout){FR_BYTES_Q6_K, 256, 768, 0, 0};
     case FR_TYPE_IQ4_XS:
         return (fr_k_layout){FR_BYTES_IQ4_XS, 128, 512, 0, 0};
+    case FR_TYPE_IQ2_S:
+        return (fr_k_layout){FR_BYTES_IQ2_S, 256, 512, 0, 0};
     case FR_TYPES_BUT_K:
         break;
     }

@@ -8,7 +8,7 @@
 #define ROW(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel, ...)           \
     [FR_TYPE_##NAME] = {FR_TYPE_##NAME, #name, block, bytes, FR_ACT_##act, sub, FR_MIN_##min,      \
                         table, FR_SCALE_##scale, head, panel},
-static const fr_qtype types[FR_TYPE_LIMIT] = {FR_TYPES(ROW, ROW, ROW, ROW)};
+static const fr_qtype types[FR_TYPE_LIMIT] = {FR_TYPES(ROW, ROW, ROW, ROW, ROW)};
 
 #define UNREAD(id, name) {id, #name},
 static const struct { uint32_t id; const char *name; } unread[] = {FR_UNREAD_TYPES(UNREAD)};

@@ -10,7 +10,7 @@
 
 typedef enum fr_type {
 #define ROW(id, NAME, ...) FR_TYPE_##NAME = id,
-    FR_TYPES(ROW, ROW, ROW, ROW)
+    FR_TYPES(ROW, ROW, ROW, ROW, ROW)
 #undef ROW
         FR_TYPE_LIMIT // above every id
 } fr_type;
@@ -19,10 +19,12 @@ typedef enum fr_type {
 #define FR_NO_ROW(...)
 // clang-format off
 #define FR_OTHER(id, NAME, ...) : case FR_TYPE_##NAME
-#define FR_TYPES_BUT_B32       FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_NO_ROW, FR_OTHER, FR_OTHER)
-#define FR_TYPES_BUT_K         FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_OTHER, FR_NO_ROW, FR_OTHER)
-#define FR_TYPES_BUT_B32_AND_K FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_NO_ROW, FR_NO_ROW, FR_OTHER)
-#define FR_GENERIC_TYPES       FR_TYPE_LIMIT FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_NO_ROW, FR_OTHER)
+#define FR_TYPES_BUT_B32       FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_NO_ROW, FR_OTHER, FR_OTHER, FR_OTHER)
+#define FR_TYPES_BUT_K         FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_OTHER, FR_NO_ROW, FR_OTHER, FR_OTHER)
+#define FR_TYPES_BUT_B32_AND_K                                                                     \
+    FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_NO_ROW, FR_NO_ROW, FR_OTHER, FR_OTHER)
+#define FR_UNWRITTEN_TYPES                                                                         \
+    FR_TYPE_LIMIT FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_NO_ROW, FR_OTHER, FR_OTHER)
 // clang-format on
 
 // What a weight type wants its input rows to be.
@@ -42,8 +44,10 @@ typedef enum fr_min_kind {
 
 // How a panel keeps the scale of a block.
 typedef enum fr_scale_kind {
-    FR_SCALE_F16,  // as the file does
-    FR_SCALE_BF16, // the file has an exponent alone, beyond the range of f16
+    FR_SCALE_F16,   // as the file does
+    FR_SCALE_F16_4, // the same, of which a quarter counts
+    FR_SCALE_F16_8, // an eighth
+    FR_SCALE_BF16,  // the file has an exponent alone, beyond the range of f16
 } fr_scale_kind;
 
 typedef struct fr_qtype {
@@ -68,6 +72,11 @@ const fr_qtype *fr_qtype_at(int index);
 // A name for messages: of every type that GGUF files are known to hold, read by this engine or not;
 // "unknown type" for the others. Never NULL.
 const char *fr_qtype_name(uint32_t id);
+
+// The part of a block's f16 scale that counts: 1, 1/4 or 1/8. Products with it are exact in f32.
+static inline float fr_scale_part(fr_scale_kind kind) {
+    return kind == FR_SCALE_F16_4 ? 0.25f : kind == FR_SCALE_F16_8 ? 0.125f : 1.0f;
+}
 
 // Bytes of one row of n elements, n a multiple of the type's block (asserted).
 int64_t fr_qtype_row_bytes(fr_type type, int64_t n);

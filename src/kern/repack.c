@@ -5,6 +5,7 @@
 // the bits of a code over several places is moved there four lanes at once (lanes4.h).
 #include "kern/repack.h"
 #include "kern/half.h"
+#include "kern/iq.h"
 #include "kern/lanes4.h"
 #include <assert.h>
 #include <stdbool.h>
@@ -240,6 +241,33 @@ static void pack_iq4_xs(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR
     put_dwords(dst + 128, src, 8, 8, 0);
 }
 
+// I-quants of 2 and 3 bits: scales of `subs` sub-blocks, then the vectors of IQ4_XS.
+static inline void pack_iq(fr_iq_read_fn *read, int subs, uint8_t *head, uint8_t *dst,
+                           const uint8_t *const src[FR_PANEL]) {
+    fr_iq_block block[FR_PANEL];
+    const uint8_t *nibbles[FR_PANEL];
+    put_halves(head, src, 0);
+    for (int lane = 0; lane < FR_PANEL; lane++) {
+        read(&block[lane], src[lane]);
+        nibbles[lane] = block[lane].nibbles[0];
+        for (int j = 0; j < subs; j++)
+            dst[16 * j + lane] = block[lane].scale[j];
+    }
+    put_dwords(dst + 16 * subs, nibbles, 0, 8, 0);
+}
+
+#define PACK_IQ(name, subs)                                                                        \
+    static void pack_##name(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {     \
+        pack_iq(fr_##name##_read, subs, head, dst, src);                                           \
+    }
+// clang-format off
+PACK_IQ(iq2_xxs, 8)
+PACK_IQ(iq2_xs, 16)
+PACK_IQ(iq2_s, 16)
+PACK_IQ(iq3_xxs, 8)
+PACK_IQ(iq3_s, 8)
+// clang-format on
+
 static void pack_f32(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
     (void)head;
     for (int i = 0; i < FR_PANEL; i += 4)
@@ -282,7 +310,8 @@ static int unit_of(const fr_qtype *t, int k) {
 static pack_block_fn *block_fn(fr_type type, bool by_eight) {
 #define FLOAT(id, NAME, name, ...)  [FR_TYPE_##NAME] = {pack_##name, pack_##name##_x8},
 #define BLOCKS(id, NAME, name, ...) [FR_TYPE_##NAME] = {pack_##name, NULL},
-    static pack_block_fn *const pack[FR_TYPE_LIMIT][2] = {FR_TYPES(FLOAT, BLOCKS, BLOCKS, BLOCKS)};
+    static pack_block_fn *const pack[FR_TYPE_LIMIT][2] = {
+        FR_TYPES(FLOAT, BLOCKS, BLOCKS, BLOCKS, BLOCKS)};
     return pack[type][by_eight];
 }
 

@@ -2,7 +2,8 @@
 //
 // A panel holds 16 consecutive weight rows, interleaved so that dword lane i of every 64-byte
 // vector belongs to row i and holds 4 consecutive k (a *k-group*) of it: no kernel ever sums across
-// lanes. Sizes are those of the GGUF bytes (Q3_K +3.6 %, IQ4_XS +1.5 %: scales unpacked). "vec"
+// lanes. Sizes are those of the GGUF bytes (MXFP4 +5.9 %, Q3_K
+// +3.6 %, IQ4_XS +1.5 %: scales unpacked), or more: the I-quants of 2 and 3 bits take 4.4 or 4.6. "vec"
 // below is 64 bytes: 16 lanes of 4 bytes; "byte b" of a lane is the b-th k of its group; g counts
 // k-groups inside a block (32 k: 8 groups; 16 k: 4 groups).
 //
@@ -27,7 +28,10 @@
 //           each byte = third bit of group g); code - 4
 //   Q2_K    f16 d[16], f16 dmin[16], u8 sm[16][16] (low nibble scale, high nibble min), then 16 vec
 //           as Q3_K's first
-//   IQ4_XS  int8 sc[8][16] (already minus 32), then per sub-block of 32 k 4 vec as IQ4_NL
+//   IQ4_XS  int8 sc[8][16] (already minus 32), then per sub-block of 32 k 4 vec as IQ4_NL; in the
+//           same way IQ2_XXS, IQ3_XXS and IQ3_S, whose scales are odd and whose nibbles are 8 *
+//           minus + level
+//   IQ2_S, IQ2_XS  int8 sc[16][16], then as IQ2_XXS
 //   F32 F16 BF16  element [k][16]
 #ifndef FR_KERN_REPACK_H
 #define FR_KERN_REPACK_H

@@ -17,7 +17,7 @@ static float get_bf16(const uint8_t *e, int lane) {
 }
 
 static float get_scale(fr_scale_kind kind, const uint8_t *p, int lane) {
-    return kind == FR_SCALE_BF16 ? get_bf16(p, lane) : get_half(p, lane);
+    return kind == FR_SCALE_BF16 ? get_bf16(p, lane) : get_half(p, lane) * fr_scale_part(kind);
 }
 
 // 32 codes from 4 vectors of nibbles.
@@ -164,13 +164,22 @@ static void get_iq4_xs(fr_lane_block *o, const uint8_t *src, int lane) {
     }
 }
 
+static void get_iq2_s(fr_lane_block *o, const uint8_t *src, int lane) {
+    for (int j = 0; j < 16; j++)
+        o->sc[j] = (int8_t)src[16 * j + lane];
+    for (int j = 0; j < 8; j++)
+        get_nibbles(o->code + 32 * j, src + 256 + 256 * j, lane);
+}
+
 // From a block of the type. d is there already where the panel's header has it; codes of types with
 // a table are looked up there afterwards.
 typedef void get_fn(fr_lane_block *o, const uint8_t *src, int lane);
 
 void fr_panel_lane(fr_type type, const uint8_t *panel, int k, int b, int lane, fr_lane_block *o) {
 #define BLOCKS(id, NAME, name, ...) [FR_TYPE_##NAME] = get_##name,
-    static get_fn *const get[FR_TYPE_LIMIT] = {FR_TYPES(FR_NO_ROW, BLOCKS, BLOCKS, BLOCKS)};
+#define LIKE(id, NAME, name, block, bytes, act, sub, min, table, scale, head, panel, like)         \
+    [FR_TYPE_##NAME] = get_##like,
+    static get_fn *const get[FR_TYPE_LIMIT] = {FR_TYPES(FR_NO_ROW, BLOCKS, BLOCKS, BLOCKS, LIKE)};
     const fr_qtype *t = fr_qtype_of((uint32_t)type);
     assert(get[type]); // a type with codes
     memset(o, 0, sizeof *o);
@@ -199,7 +208,7 @@ typedef float get_float_fn(const uint8_t *e, int lane);
 static void unpack_floats(const fr_matrix *w, const uint8_t *panel, int lane, float *dst) {
 #define FLOAT(id, NAME, name, ...) [FR_TYPE_##NAME] = get_##name,
     static get_float_fn *const get[FR_TYPE_LIMIT] = {
-        FR_TYPES(FLOAT, FR_NO_ROW, FR_NO_ROW, FR_NO_ROW)};
+        FR_TYPES(FLOAT, FR_NO_ROW, FR_NO_ROW, FR_NO_ROW, FR_NO_ROW)};
     const size_t step = fr_panel_block_bytes(w->type);
     for (int i = 0; i < w->k; i++)
         dst[i] = get[w->type](panel + (size_t)i * step, lane);

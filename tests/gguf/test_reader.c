@@ -307,8 +307,8 @@ static void reader_says_what_is_wrong_in_an_entry(void **state) {
 static void reader_says_what_is_wrong_in_a_tensor(void **state) {
     (void)state;
     bytes b;
-    header(&b, 3, 1, 0), tensor(&b, "t", 16, 256, 1, 0), pad(&b, 32);
-    refuse(&b, FR_EUNSUP, "t: tensor type 16 (iq2_xxs) cannot be read");
+    header(&b, 3, 1, 0), tensor(&b, "t", 19, 256, 1, 0), pad(&b, 32);
+    refuse(&b, FR_EUNSUP, "t: tensor type 19 (iq1_s) cannot be read");
     header(&b, 3, 1, 0), tensor(&b, "t", FR_TYPE_Q4_K, 128, 1, 0), pad(&b, 32);
     refuse(&b, FR_EDATA, "the first a multiple of 256 (q4_k)");
     header(&b, 3, 1, 0), tensor(&b, "t", FR_TYPE_F32, 4, 0, 0), pad(&b, 32);

@@ -35,7 +35,17 @@ static fields fields_of(fr_type type) {
         return (fields){0, -1, 0, 0};
     case FR_TYPE_MXFP4:
         return (fields){-1, -1, 0, 0};
-    case FR_TYPES_BUT_B32_AND_K:
+    case FR_TYPE_IQ2_XXS: // scales among the codes
+        return (fields){0, -1, 0, 0};
+    case FR_TYPE_IQ2_XS:
+        return (fields){0, -1, 66, 8};
+    case FR_TYPE_IQ2_S:
+        return (fields){0, -1, 74, 8};
+    case FR_TYPE_IQ3_XXS:
+        return (fields){0, -1, 66, 32};
+    case FR_TYPE_IQ3_S:
+        return (fields){0, -1, 106, 4};
+    case FR_TYPE_LIMIT FR_TYPES(FR_OTHER, FR_NO_ROW, FR_NO_ROW, FR_OTHER, FR_NO_ROW):
         break;
     }
     assert(!"a quantized type");
@@ -121,7 +131,7 @@ static void generic_rows(check *c, const fr_qtype *t, uint8_t *rows, size_t bloc
 
 static bool is_generic(fr_type type) {
 #define YES(id, NAME, ...) || type == FR_TYPE_##NAME
-    return type == FR_TYPE_LIMIT FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_NO_ROW, YES);
+    return type == FR_TYPE_LIMIT FR_TYPES(FR_NO_ROW, FR_NO_ROW, FR_NO_ROW, YES, FR_NO_ROW);
 }
 
 void check_random_rows(check *c, fr_type type, uint8_t *rows, int m, int k, int mode) {

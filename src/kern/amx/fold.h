@@ -9,7 +9,7 @@
 //                  16-bit product serves two codes side by side, none carrying into the other
 //   Q2_K           code * sc fits u8
 //   Q3_K           (4 - code) * sc fits int8, which (code - 4) * sc does not: 128
-//   Q6_K IQ4_XS    v has 13 bits: lo and hi are its bytes
+//   Q6_K IQ4_XS IQ2_S  v has 13 bits: lo and hi are its bytes
 #ifndef FR_KERN_AMX_FOLD_H
 #define FR_KERN_AMX_FOLD_H
 #include "kern/amx/tile.h"
@@ -32,6 +32,7 @@ FR_INLINE int fr_fold_shift(const fr_type type) {
         return 0;
     case FR_TYPE_Q6_K:
     case FR_TYPE_IQ4_XS:
+    case FR_TYPE_IQ2_S:
         return 8;
     case FR_TYPES_BUT_K:
         break;
@@ -60,7 +61,7 @@ FR_INLINE void fr_fold_q3(uint8_t *lo, __m512i w, __m512i f) {
     _mm512_store_si512(lo, _mm512_xor_si512(_mm512_add_epi16(v, bias), bias));
 }
 
-// Q6_K IQ4_XS.
+// Q6_K IQ4_XS IQ2_S.
 FR_INLINE void fr_fold_bytes(const fr_type type, uint8_t *lo, uint8_t *hi, __m512i w, __m512i f) {
     const __m512i low_byte = _mm512_set1_epi16(0xff);
     const __m512i even = _mm512_and_si512(f, low_byte), odd = _mm512_slli_epi16(f, 8);
@@ -73,7 +74,7 @@ FR_INLINE void fr_fold_bytes(const fr_type type, uint8_t *lo, uint8_t *hi, __m51
 
 // 64 k of a superblock; the points are k-groups.
 FR_INLINE void fr_fold_pair(const fr_type type, fr_folded *f, const uint8_t *block,
-                            const fr_k_scales *s, int pair, fr_stream *stream) {
+                            const fr_k_scales *s, __m512i table, int pair, fr_stream *stream) {
     const fr_k_layout at = fr_k_layout_of(type);
     const uint8_t *lo = block + at.lo + pair * at.lo_step, *hi = block + at.hi + pair * at.hi_step;
     const int subs = 64 / fr_k_sub(type), groups = 16 / subs;
@@ -83,7 +84,7 @@ FR_INLINE void fr_fold_pair(const fr_type type, fr_folded *f, const uint8_t *blo
         FR_UNROLL
         for (int g = j * groups; g < (j + 1) * groups; g++) {
             fr_ask(stream);
-            const __m512i w = fr_k_codes(type, lo, hi, g);
+            const __m512i w = fr_k_codes(type, lo, hi, g, table);
             uint8_t *l = f->b[pair][0][g], *h = f->b[pair][1][g];
             if (type == FR_TYPE_Q3_K)
                 fr_fold_q3(l, w, factor);
@@ -96,9 +97,9 @@ FR_INLINE void fr_fold_pair(const fr_type type, fr_folded *f, const uint8_t *blo
 }
 
 FR_INLINE void fr_fold(const fr_type type, fr_folded *f, const uint8_t *block, const fr_k_scales *s,
-                       fr_stream *stream) {
+                       __m512i table, fr_stream *stream) {
     for (int pair = 0; pair < 4; pair++)
-        fr_fold_pair(type, f, block, s, pair, stream);
+        fr_fold_pair(type, f, block, s, table, pair, stream);
     FR_TILES_READ();
 }
 

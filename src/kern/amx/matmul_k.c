@@ -136,6 +136,7 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_multiply_fn *mult
     const size_t group = (size_t)panels * w->panel_bytes;
     fr_stream stream =
         fr_stream_over(from + fr_ahead_of(panels, group), group, n_blocks * panels * k_points(n));
+    const fr_k_table table = fr_k_table_of(type, w->type);
     fr_k_scales s[2];
     fr_folded f;
     k_span spans[2], *now = &spans[0], *before = NULL;
@@ -145,8 +146,8 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_multiply_fn *mult
         for (int j = 0; j < panels; j++, turn ^= 1) {
             const uint8_t *panel = from + (size_t)j * w->panel_bytes,
                           *block = panel + header + (size_t)b * (size_t)bytes;
-            fr_k_scales_of(type, &s[turn], panel, block, b);
-            fr_fold(type, &f, block, &s[turn], &stream);
+            fr_k_scales_of(type, &s[turn], panel, block, b, &table);
+            fr_fold(type, &f, block, &s[turn], table.u8, &stream);
             fr_ask_for_results(y + FR_PANEL * (size_t)(p + j), ldy, n, b, n_blocks);
             for (int r = 0; r < n; r += now->rows.n) {
                 if (before) now = &spans[before == &spans[0]];
@@ -207,3 +208,4 @@ KERNEL(q4_k, FR_TYPE_Q4_K, 9)
 KERNEL(q5_k, FR_TYPE_Q5_K, 9)
 KERNEL(q6_k, FR_TYPE_Q6_K, 9)
 KERNEL(iq4_xs, FR_TYPE_IQ4_XS, 10)
+KERNEL(iq2_s, FR_TYPE_IQ2_S, 10)

@@ -1,4 +1,4 @@
-// matmul_k256.c — products with superblocks of 256: Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS.
+// matmul_k256.c — products with superblocks of 256: Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS IQ2_S.
 //
 // Panel, then superblock, then column tile; y of the panel lives in L1. A superblock is 8 *parts*
 // of 32 k (8 k-groups); scales are unpacked once per superblock, codes in the tile, by
@@ -10,6 +10,7 @@ typedef struct job {
                           // groups][64 or, masked, 128 bytes]
     const uint8_t *bits;  // the codes' upper bits, where they lie apart
     uint8_t *keep;        // KEEP: where unpacked codes go
+    const int8_t *table;  // types with a table
     const scales *s;
     const int8_t *q;        // column 0 of the tile; columns lie 256 apart
     const float *dx;        // [column][2]
@@ -27,7 +28,7 @@ typedef struct cursor {
     fr_stream stream;
     const uint8_t *codes, *bits;
     uint8_t *keep;
-    const int8_t *q;
+    const int8_t *table, *q;
     const int32_t *starts;
     const __m256i (*sc)[2];
 } cursor;
@@ -54,9 +55,10 @@ FR_INLINE void add_run(fr_type t, int kind, int columns, cursor *at, int odd, in
         ask_at(&at->stream, kind, lines_of(t), g);
         const uint8_t *flat_codes = at->codes + 64 * g;
         const __m256i w0 = kind == FLAT ? load(flat_codes)
-                                        : codes_of(t, at->codes, at->bits, odd, g),
-                      w1 = kind == FLAT ? load(flat_codes + 32)
-                                        : codes_of(t, at->codes + 32, at->bits + 32, odd, g);
+                                        : codes_of(t, at->table, at->codes, at->bits, odd, g),
+                      w1 = kind == FLAT
+                               ? load(flat_codes + 32)
+                               : codes_of(t, at->table, at->codes + 32, at->bits + 32, odd, g);
         if (kind == KEEP) keep_codes(at->keep + 512 * odd + 64 * g, w0, w1);
         mul_group(acc, is_wide(t), i == 0 && !has_starts(t), columns, w0, w1,
                   at->q + 32 * odd + 4 * g, 256);
@@ -82,7 +84,8 @@ FR_INLINE void add_part(fr_type t, int kind, int columns, cursor *at, int odd,
     if (kind == FLAT && is_wide(t)) {
         FR_UNROLL
         for (int g = 0; g < 8; g++)
-            mul_masked(is, columns, at->codes + 128 * g, *at->sc, at->q + 4 * g, 256);
+            mul_masked(is, columns, at->codes + 128 * g, at->sc[subs_of(t) == 16 ? g / 4 : 0],
+                       at->q + 4 * g, 256);
         return;
     }
     add_run(t, kind, columns, at, odd, 0, from, is);
@@ -238,6 +241,7 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
                  .bits = j->bits,
                  .stream = *j->stream,
                  .keep = j->keep,
+                 .table = j->table,
                  .q = j->q,
                  .starts = j->starts,
                  .sc = j->s->sc};
@@ -279,25 +283,29 @@ FR_INLINE void tile(fr_type t, int kind, int columns, const job *j) {
 }
 
 // ---------------------------------------------------------------- codes into L1
-// Those of IQ4_XS, masked; the correction of their products goes to s->correction.
-static void flatten_masked(uint8_t *flat, const uint8_t *codes, scales *s, fr_stream *stream) {
-    const fr_type t = FR_TYPE_IQ4_XS;
+// Masked; the correction of their products goes to s->correction.
+FR_INLINE void flatten_masked(fr_type t, const int8_t *table, uint8_t *flat, const uint8_t *codes,
+                              scales *s, fr_stream *stream) {
+    const int runs = subs_of(t) / 8; // sub-blocks of a part
     s->correction[0][0] = s->correction[0][1] = s->correction[1][0] = s->correction[1][1] =
         _mm256_setzero_si256();
     for (int part = 0; part < 8; part++) {
         fr_scout(stream);
-        __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+        __m256i pairs[2][2];
+        for (int i = 0; i < 4; i++)
+            pairs[i / 2][i % 2] = _mm256_setzero_si256();
         FR_UNROLL
         for (int i = 0; i < 16; i++) {
             const int g = i / 2, h = i % 2;
             if (h) ask_at(stream, KEEP, lines_of(t), g);
-            store_masked(flat + 128 * g + 32 * h, codes_of(t, codes + 32 * h, NULL, 0, g),
-                         &pairs[h]);
+            store_masked(flat + 128 * g + 32 * h, codes_of(t, table, codes + 32 * h, NULL, 0, g),
+                         &pairs[g * runs / 8][h]);
         }
-        for (int h = 0; h < 2; h++) {
-            __m256i *correction = &s->correction[part / 4][h];
-            *correction =
-                _mm256_add_epi32(*correction, _mm256_madd_epi16(pairs[h], s->sc[part][h]));
+        for (int i = 0; i < 2 * runs; i++) {
+            __m256i *correction = &s->correction[part / 4][i % 2];
+            const __m256i scaled =
+                _mm256_madd_epi16(pairs[i / 2][i % 2], s->sc[part * runs + i / 2][i % 2]);
+            *correction = _mm256_add_epi32(*correction, scaled);
         }
         flat += flat_bytes_of(t);
         codes += part_bytes_of(t);
@@ -367,6 +375,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
     const int slots = START_CELLS / n;
     __m256i is[2][TILE][2];
     scales s;
+    const fr_qtype *of = fr_qtype_of((uint32_t)w->type);
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         for (int i = 0; i < 16 * n; i += 8)
@@ -374,9 +383,9 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
         for (int b = 0; b < blocks; b++) {
             const uint8_t *block = panel + header + (size_t)b * (size_t)block_bytes_of(t);
             const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
-            unpack_scales(t, &s, panel + 32 * (size_t)b, block);
+            unpack_scales(t, of, &s, panel + 32 * (size_t)b, block);
             stream.at = block + AHEAD;
-            if (unpacked) flatten_masked(codes, block + codes_at(t), &s, &stream);
+            if (unpacked) flatten_masked(t, of->table, codes, block + codes_at(t), &s, &stream);
             int32_t *start = starts + 16 * n * (b < slots ? b : slots - 1);
             if (has_starts(t) && (p == p0 || (blocks > slots && b >= slots - 1)))
                 prepare_starts(t, start, a->q + 256 * cell, n);
@@ -386,6 +395,7 @@ FR_INLINE void columns_of(fr_type t, tile_fn *const tiles[2][TILE], float *y, in
                 const job j = {.codes = kind == FLAT ? codes : block + codes_at(t),
                                .bits = block + bits_at(t),
                                .keep = codes,
+                               .table = of->table,
                                .s = &s,
                                .q = a->q + 256 * (cell + (size_t)c),
                                .dx = a->d + 2 * (cell + (size_t)c),
@@ -410,4 +420,5 @@ FR_MATMUL(q4_k, FR_TYPE_Q4_K)
 FR_MATMUL(q5_k, FR_TYPE_Q5_K)
 FR_MATMUL(q6_k, FR_TYPE_Q6_K)
 FR_MATMUL_WIDE(iq4_xs, FR_TYPE_IQ4_XS)
+FR_MATMUL_WIDE(iq2_s, FR_TYPE_IQ2_S)
 // clang-format on

@@ -115,7 +115,7 @@ FR_INLINE void ask_at(fr_stream *stream, int kind, int lines, int g) {
 
 // ---------------------------------------------------------------- types
 FR_INLINE bool is_wide(fr_type t) { // codes are signed bytes
-    return t == FR_TYPE_Q8_0 || t == FR_TYPE_IQ4_NL || t == FR_TYPE_IQ4_XS;
+    return t == FR_TYPE_Q8_0 || t == FR_TYPE_IQ4_NL || fr_k_has_table(t);
 }
 
 FR_INLINE int
@@ -128,6 +128,7 @@ run_of(fr_type t) { // groups that an int16 sum can hold: 2 * run * largest code
     case FR_TYPE_Q8_0:
     case FR_TYPE_IQ4_NL:
     case FR_TYPE_IQ4_XS:
+    case FR_TYPE_IQ2_S:
         return 1;
     case FR_TYPE_Q5_0: // five bits
     case FR_TYPE_Q5_1:
@@ -155,6 +156,7 @@ FR_INLINE int direct_max(fr_type t) {
     case FR_TYPE_IQ4_NL:
         return 4;
     case FR_TYPE_IQ4_XS:
+    case FR_TYPE_IQ2_S:
         return 3;
     case FR_TYPE_Q4_0:
     case FR_TYPE_Q4_1:

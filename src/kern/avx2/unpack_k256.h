@@ -9,7 +9,7 @@ FR_INLINE bool has_min(fr_type t) {
 }
 
 FR_INLINE int subs_of(fr_type t) { // sub-blocks of a superblock
-    return t == FR_TYPE_Q2_K || t == FR_TYPE_Q3_K || t == FR_TYPE_Q6_K ? 16 : 8;
+    return 256 / fr_k_sub(t);
 }
 
 FR_INLINE bool has_pairs(fr_type t) { // the nibbles of a byte belong to parts 2i and 2i+1
@@ -45,8 +45,9 @@ FR_INLINE int bits_at(fr_type t) { // where the bits above them begin: 64 bytes 
 }
 
 // Codes of k-group g of a part, or of the next one (odd, types with pairs only). `codes` and `bits`
-// point at the part and at the wanted half.
-FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits, int odd, int g) {
+// point at the part and at the wanted half. table: of the types that have one.
+FR_INLINE __m256i codes_of(fr_type t, const int8_t *table, const uint8_t *codes,
+                           const uint8_t *bits, int odd, int g) {
     switch (t) {
     case FR_TYPE_Q2_K:
         return bit_pairs(load(codes + 64 * (g / 4)), g % 4);
@@ -64,9 +65,10 @@ FR_INLINE __m256i codes_of(fr_type t, const uint8_t *codes, const uint8_t *bits,
     }
     case FR_TYPE_Q6_K:
         return q6_codes(codes + 192 * (g / 4), g % 4);
-    case FR_TYPE_IQ4_XS: {
+    case FR_TYPE_IQ4_XS:
+    case FR_TYPE_IQ2_S: {
         const __m256i v = load(codes + 64 * (g % 4));
-        return values_of(fr_iq4_values, 0, g < 4 ? low_nibble(v) : high_nibble(v));
+        return values_of(table, 0, g < 4 ? low_nibble(v) : high_nibble(v));
     }
     case FR_TYPES_BUT_K:
         break;
@@ -81,7 +83,8 @@ typedef struct scales {
     __m256i sc[16][2];  // of sub-block j, twice in each dword: for vpmaddwd with int16 sums
     __m256i pair[8][2]; // min codes of sub-blocks 2i and 2i+1
     __m256 d[2], m[2];
-    __m256i correction[2][2]; // IQ4_XS unpacked: of the products of 128 k, scaled; see store_masked
+    __m256i correction[2]
+                      [2]; // tables, unpacked: of the products of 128 k, scaled; see store_masked
 } scales;
 
 FR_INLINE __m256i widen_scale(fr_type t, const uint8_t *p, bool min) { // 8 bytes to 8 dwords
@@ -91,7 +94,7 @@ FR_INLINE __m256i widen_scale(fr_type t, const uint8_t *p, bool min) { // 8 byte
     return min ? _mm256_srli_epi32(wide, 4) : _mm256_and_si256(wide, _mm256_set1_epi32(15));
 }
 
-// One scale byte each for sub-block and lane: Q2_K Q3_K Q6_K IQ4_XS.
+// One scale byte each for sub-block and lane: Q2_K Q3_K Q6_K IQ4_XS IQ2_S.
 FR_INLINE void byte_scales(fr_type t, scales *s, const uint8_t *bytes) {
     const __m256i twice = _mm256_set1_epi32(0x01000100);
     const __m256i in_lane = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
@@ -132,10 +135,14 @@ FR_INLINE void packed_scales(scales *s, const uint8_t *vec) {
     }
 }
 
-FR_INLINE void unpack_scales(fr_type t, scales *s, const uint8_t *header, const uint8_t *block) {
+// of: the matrix' type.
+FR_INLINE void unpack_scales(fr_type t, const fr_qtype *of, scales *s, const uint8_t *header,
+                             const uint8_t *block) {
     const uint8_t *d = has_min(t) ? block : header;
     for (int h = 0; h < 2; h++) {
         s->d[h] = load_half(d + 16 * h);
+        if (fr_k_has_table(t))
+            s->d[h] = _mm256_mul_ps(s->d[h], _mm256_set1_ps(fr_scale_part(of->scale)));
         if (has_min(t)) s->m[h] = load_half(d + 32 + 16 * h);
     }
     if (t == FR_TYPE_Q4_K || t == FR_TYPE_Q5_K)

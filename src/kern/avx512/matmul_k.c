@@ -26,6 +26,7 @@ typedef struct k_rows {
     const int16_t *sums;  // [rows][8] of 32 or [rows][16] of 16; types with dmin
     const int32_t *start; // -offset * sums; the other types
     float *y;             // [panels][FR_CHUNK][16]
+    fr_k_table table;     // types with a table
     __mmask16 begun;      // 0 at the first superblock: y counts as zero
     fr_stream stream;     // its points: k_lines, of tiles that prefetch
 } k_rows;
@@ -39,11 +40,11 @@ FR_INLINE fr_k_scaling scaling_of(const fr_type type) {
 }
 
 // The codes of k-group g; Q4_K's high nibbles are left where they are, 16 times too large.
-FR_INLINE __m512i tile_codes(const fr_type type, const uint8_t *lo, const uint8_t *hi,
-                             const int g) {
+FR_INLINE __m512i tile_codes(const fr_type type, const uint8_t *lo, const uint8_t *hi, const int g,
+                             __m512i table) {
     if (type == FR_TYPE_Q4_K && g >= 8)
         return _mm512_andnot_si512(_mm512_set1_epi8(15), fr_vec(lo + 64 * (g % 8)));
-    return fr_k_codes(type, lo, hi, g);
+    return fr_k_codes(type, lo, hi, g, table);
 }
 
 // The scale of sub-block j, as add_scaled wants it.
@@ -83,7 +84,7 @@ FR_INLINE void k_chain(const fr_type type, const int panels, const int rows, con
     FR_UNROLL
     for (int p = 0; p < panels; p++) {
         fr_k_scales s;
-        s.d = fr_load_f16(panel[p].d);
+        s.d = fr_k_d(type, panel[p].d, &r->table);
         if (fr_k_has_dmin(type)) {
             s.dmin = fr_load_f16(panel[p].block + 32);
             if (type == FR_TYPE_Q4_K) s.d = _mm512_mul_ps(s.d, _mm512_set1_ps(0x1p-4f));
@@ -115,6 +116,7 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
     const int span = cells <= 4 ? 2 : 1;
     const int8_t *q = r->q;
     const int32_t *start = r->start;
+    const __m512i table = fr_k_has_table(type) ? r->table.u8 : _mm512_setzero_si512();
     fr_stream stream = r->stream;
     int step = 0, j0 = 0, two = 2;
     FR_HIDE(two);
@@ -145,8 +147,9 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
                         // Hidden: the compiler would keep vectors of several groups in registers.
                         const uint8_t *block = panel[p].block + step * at.lo_step;
                         FR_HIDE(block);
-                        w[p] = tile_codes(type, block + at.lo,
-                                          block + at.hi + step * (at.hi_step - at.lo_step), g);
+                        w[p] =
+                            tile_codes(type, block + at.lo,
+                                       block + at.hi + step * (at.hi_step - at.lo_step), g, table);
                         FR_PIN(w[p]);
                     }
                     FR_UNROLL
@@ -178,7 +181,7 @@ FR_INLINE void k_tile(const fr_type type, const int panels, const int rows, cons
 FR_INLINE void unpack_scales(const fr_type type, k_panel *panel, const int late) {
     if (!fr_k_has_dmin(type)) return;
     fr_k_scales s;
-    fr_k_scales_of(type, &s, NULL, panel->block, 0);
+    fr_k_scales_of(type, &s, NULL, panel->block, 0, NULL);
     FR_UNROLL
     for (int i = 0; i < 128 / fr_k_sub(type); i++)
         fr_store((float *)&panel->mins[i], _mm512_castsi512_ps(s.mins[i]), late);
@@ -217,7 +220,8 @@ FR_INLINE void k_group(const fr_type type, const int panels, k_tile_fn *const *t
     const uint8_t *ahead = from + fr_ahead_of(panels, group);
     const int asking = r0 ? 0 : cut.asking; // once for all rows
     const int points = n_blocks * asking * 4 * k_lines(type, panels);
-    k_rows r = {.stream = asking ? fr_stream_over(ahead, group, points) : (fr_stream){ahead, 0}};
+    k_rows r = {.stream = asking ? fr_stream_over(ahead, group, points) : (fr_stream){ahead, 0},
+                .table = fr_k_table_of(type, w->type)};
     for (int b = 0; b < n_blocks; b++) {
         const size_t at = header + (size_t)b * (size_t)bytes;
         for (int p = 0; p < panels; p++) {
@@ -290,3 +294,4 @@ KERNEL(q4_k, FR_TYPE_Q4_K)
 KERNEL(q5_k, FR_TYPE_Q5_K)
 KERNEL(q6_k, FR_TYPE_Q6_K)
 KERNEL(iq4_xs, FR_TYPE_IQ4_XS)
+KERNEL(iq2_s, FR_TYPE_IQ2_S)

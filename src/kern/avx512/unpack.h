@@ -3,8 +3,8 @@
 // A block of 32 k is 8 k-groups of u8 codes (fr_b32_codes).
 // A superblock is 256 k of 16 rows: four pairs of 64 k, 16 k-groups each. Every K type becomes
 //   is = sum_j sc_j * (sum of u8 code * x)      ms = sum_j m_j * (sum of x)      over sub-blocks j,
-// with sub-blocks of 32 or 16 k. Types with dmin keep ms apart; for the others (Q6_K, Q3_K, IQ4_XS)
-// is has to be over code - offset, as docs/numerics.md asks.
+// with sub-blocks of 32 or 16 k. Types with dmin keep ms apart; for the others (Q6_K, Q3_K, IQ4_XS,
+// IQ2_S) is has to be over code - offset, as docs/numerics.md asks.
 #ifndef FR_KERN_AVX512_UNPACK_H
 #define FR_KERN_AVX512_UNPACK_H
 #include "kern/avx512/isa.h"
@@ -18,6 +18,11 @@ typedef struct fr_k_scales { // of one superblock of a panel; lane = row
     __m512 d, dmin;          // dmin only where fr_k_has_dmin
 } fr_k_scales;
 
+typedef struct fr_k_table { // of a matrix whose kernel's type has a table
+    __m512i u8;             // value + 128
+    __m512 part;            // of the f16 scale that counts
+} fr_k_table;
+
 FR_INLINE __m512i fr_vec(const uint8_t *p) {
     return _mm512_load_si512((const void *)p);
 }
@@ -26,6 +31,18 @@ FR_INLINE __m512i fr_vec(const uint8_t *p) {
 FR_INLINE __m512i fr_table_u8(const int8_t *values, const int offset) {
     const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)values);
     return _mm512_broadcast_i32x4(_mm_add_epi8(v, _mm_set1_epi8((char)offset)));
+}
+
+FR_INLINE fr_k_table fr_k_table_of(const fr_type type, fr_type of_matrix) {
+    if (!fr_k_has_table(type)) return (fr_k_table){_mm512_setzero_si512(), _mm512_setzero_ps()};
+    const fr_qtype *q = fr_qtype_of((uint32_t)of_matrix);
+    return (fr_k_table){fr_table_u8(q->table, 128), _mm512_set1_ps(fr_scale_part(q->scale))};
+}
+
+// The f16 scales at p of a superblock of a type without dmin.
+FR_INLINE __m512 fr_k_d(const fr_type type, const uint8_t *p, const fr_k_table *table) {
+    const __m512 d = fr_load_f16(p);
+    return fr_k_has_table(type) ? _mm512_mul_ps(d, table->part) : d;
 }
 
 // a | (b & c)
@@ -59,8 +76,8 @@ FR_INLINE __m512i fr_q6_codes(const uint8_t *p, const int g) {
 }
 
 // The u8 codes of k-group g (0..15) of 64 k, whose vectors begin at lo and hi.
-FR_INLINE __m512i fr_k_codes(const fr_type type, const uint8_t *lo, const uint8_t *hi,
-                             const int g) {
+FR_INLINE __m512i fr_k_codes(const fr_type type, const uint8_t *lo, const uint8_t *hi, const int g,
+                             __m512i table) {
     switch (type) {
     case FR_TYPE_Q2_K:
         return _mm512_and_si512(fr_shift(fr_vec(lo + 64 * (g / 4)), 2 * (g % 4)),
@@ -78,8 +95,8 @@ FR_INLINE __m512i fr_k_codes(const fr_type type, const uint8_t *lo, const uint8_
     case FR_TYPE_Q6_K:
         return fr_q6_codes(lo + 192 * (g / 4), g % 4);
     case FR_TYPE_IQ4_XS:
-        return _mm512_shuffle_epi8(fr_table_u8(fr_iq4_values, 128),
-                                   fr_nibbles(lo + 256 * (g / 8) + 64 * (g % 4), g % 8 / 4));
+    case FR_TYPE_IQ2_S:
+        return _mm512_shuffle_epi8(table, fr_nibbles(lo + 256 * (g / 8) + 64 * (g % 4), g % 8 / 4));
     case FR_TYPES_BUT_K:
         break;
     }
@@ -160,7 +177,7 @@ FR_INLINE void fr_k_scales_q2(fr_k_scales *s, const uint8_t *p) {
 
 // Scales of superblock b; panel: its header (or first superblock, where there is none).
 FR_INLINE void fr_k_scales_of(const fr_type type, fr_k_scales *s, const uint8_t *panel,
-                              const uint8_t *block, int b) {
+                              const uint8_t *block, int b, const fr_k_table *table) {
     if (fr_k_has_dmin(type)) {
         s->d = fr_load_f16(block);
         s->dmin = fr_load_f16(block + 32);
@@ -170,7 +187,7 @@ FR_INLINE void fr_k_scales_of(const fr_type type, fr_k_scales *s, const uint8_t 
             fr_k_scales_packed(s, block + 64);
         return;
     }
-    s->d = fr_load_f16(panel + (size_t)b * 32);
+    s->d = fr_k_d(type, panel + (size_t)b * 32, table);
     fr_k_scales_signed(s, block, 256 / fr_k_sub(type));
 }
 

@@ -1,4 +1,5 @@
-// matmul_k256.c — products with superblocks of 256, AVX-VNNI: Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS.
+// matmul_k256.c — products with superblocks of 256, AVX-VNNI: Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS
+// IQ2_S.
 //
 // Panel, then superblock, then column tile; y of the panel and the scaled sums of a tile live in
 // L1. A superblock is four times 64 k (16 k-groups). Q4_K's high nibbles are left where they are,
@@ -9,6 +10,7 @@
 typedef struct job {
     const uint8_t *codes; // the packed superblock, or unpacked codes [4][16 groups][64 bytes]
     const scales *s;
+    const int8_t *table;  // types with a table
     const int8_t *q;      // column 0 of the tile; columns lie 256 apart
     const float *dx;      // [column][2]
     const int16_t *sums;  // [column][16 or 8] of the codes of x
@@ -21,7 +23,8 @@ typedef void tile_fn(const job *j);
 
 // ---------------------------------------------------------------- codes
 // Codes of k-group g (0..15) of 64 k as u8; lo and hi already point at the wanted half.
-FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi, int g) {
+FR_INLINE __m256i codes_of(const fr_type t, const int8_t *table, const uint8_t *lo,
+                           const uint8_t *hi, int g) {
     switch (t) {
     case FR_TYPE_Q2_K:
         return bit_pairs(load(lo + 64 * (g / 4)), g % 4);
@@ -39,9 +42,10 @@ FR_INLINE __m256i codes_of(const fr_type t, const uint8_t *lo, const uint8_t *hi
     }
     case FR_TYPE_Q6_K:
         return q6_codes(lo + 192 * (g / 4), g % 4);
-    case FR_TYPE_IQ4_XS: {
+    case FR_TYPE_IQ4_XS:
+    case FR_TYPE_IQ2_S: {
         const __m256i v = load(lo + 256 * (g / 8) + 64 * (g % 4));
-        return values_of(fr_iq4_values, 128, g % 8 < 4 ? low_nibble(v) : high_nibble(v));
+        return values_of(table, 128, g % 8 < 4 ? low_nibble(v) : high_nibble(v));
     }
     case FR_TYPES_BUT_K:
         break;
@@ -72,9 +76,10 @@ FR_INLINE __m256i add_scaled(const fr_type t, __m256i acc, __m256i sc, bool firs
 }
 
 // Sub-block i of 64 k, whose scales and start are at sc and start: into or onto is[WIDTH][2].
-FR_INLINE void add_sub_block(const fr_type t, const int kind, const int columns, const uint8_t *lo,
-                             const uint8_t *hi, const int8_t *q, int i, const __m256i (*sc)[2],
-                             const int32_t *start, __m256i *is, fr_stream *stream) {
+FR_INLINE void add_sub_block(const fr_type t, const int kind, const int columns,
+                             const int8_t *table, const uint8_t *lo, const uint8_t *hi,
+                             const int8_t *q, int i, const __m256i (*sc)[2], const int32_t *start,
+                             __m256i *is, fr_stream *stream) {
     const int groups = fr_k_sub(t) / 4, subs = 256 / fr_k_sub(t);
     __m256i acc[WIDTH][2];
     FR_UNROLL
@@ -86,8 +91,8 @@ FR_INLINE void add_sub_block(const fr_type t, const int kind, const int columns,
         fr_ask_at(stream, points_of(kind, bytes_of_64(t)), g, 16);
         FR_HIDE(stream->at); // or gcc keeps vectors of Q2_K on the stack
         const bool flat = kind == UNPACKED;
-        const __m256i w0 = flat ? load(lo + 64 * g) : codes_of(t, lo, hi, g);
-        const __m256i w1 = flat ? load(lo + 64 * g + 32) : codes_of(t, lo + 32, hi + 32, g);
+        const __m256i w0 = flat ? load(lo + 64 * g) : codes_of(t, table, lo, hi, g);
+        const __m256i w1 = flat ? load(lo + 64 * g + 32) : codes_of(t, table, lo + 32, hi + 32, g);
         dot_group(acc, columns, w0, w1, q + 4 * g, 256);
     }
     FR_HIDE(is);
@@ -143,11 +148,11 @@ FR_INLINE void tile(const fr_type t, const int kind, const int columns, const jo
         for (int turn = 0; turn < two; turn++) { // 64 k
             __m256i *is = j->is + 2 * WIDTH * turn;
             if (kind == ASKING) fr_scout(&stream);
-            add_sub_block(t, kind, columns, lo, hi, q, 0, sc, start, is, &stream);
-            add_sub_block(t, kind, columns, lo, hi, q, 1, sc, start, is, &stream);
+            add_sub_block(t, kind, columns, j->table, lo, hi, q, 0, sc, start, is, &stream);
+            add_sub_block(t, kind, columns, j->table, lo, hi, q, 1, sc, start, is, &stream);
             if (subs == 4) {
-                add_sub_block(t, kind, columns, lo, hi, q, 2, sc, start, is, &stream);
-                add_sub_block(t, kind, columns, lo, hi, q, 3, sc, start, is, &stream);
+                add_sub_block(t, kind, columns, j->table, lo, hi, q, 2, sc, start, is, &stream);
+                add_sub_block(t, kind, columns, j->table, lo, hi, q, 3, sc, start, is, &stream);
             }
             lo += flat ? 1024 : at.lo_step, hi += at.hi_step;
             q += 64, sc += subs, start += subs;
@@ -158,7 +163,8 @@ FR_INLINE void tile(const fr_type t, const int kind, const int columns, const jo
 }
 
 // ---------------------------------------------------------------- panels
-FR_INLINE void flatten(const fr_type t, uint8_t *flat, const uint8_t *block, fr_stream *stream) {
+FR_INLINE void flatten(const fr_type t, const int8_t *table, uint8_t *flat, const uint8_t *block,
+                       fr_stream *stream) {
     const fr_k_layout at = fr_k_layout_of(t);
     const uint8_t *lo = block + at.lo, *hi = block + at.hi;
     for (int turn = 0; turn < 4; turn++) {
@@ -167,8 +173,8 @@ FR_INLINE void flatten(const fr_type t, uint8_t *flat, const uint8_t *block, fr_
         for (int g = 0; g < 16; g++) {
             fr_ask_at(stream, unpacking_points(bytes_of_64(t)), g, 16);
             __m256i *to = (__m256i *)(flat + 64 * g);
-            _mm256_store_si256(to, codes_of(t, lo, hi, g));
-            _mm256_store_si256(to + 1, codes_of(t, lo + 32, hi + 32, g));
+            _mm256_store_si256(to, codes_of(t, table, lo, hi, g));
+            _mm256_store_si256(to + 1, codes_of(t, table, lo + 32, hi + 32, g));
         }
         lo += at.lo_step, hi += at.hi_step, flat += 1024;
     }
@@ -202,6 +208,7 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[VNNI_KINDS][WIDT
     _Alignas(64) __m256i is[2 * WIDTH * 2];
     int32_t start[COLUMNS * 16];
     scales s;
+    const fr_qtype *of = fr_qtype_of((uint32_t)w->type);
     for (int p = p0; p < p1; p++) {
         const uint8_t *panel = w->panels + (size_t)p * w->panel_bytes;
         for (int i = 0; i < 16 * n; i += 8)
@@ -209,14 +216,15 @@ FR_INLINE void columns_of(const fr_type t, tile_fn *const tiles[VNNI_KINDS][WIDT
         for (int b = 0; b < blocks; b++) {
             const uint8_t *block = panel + header + (size_t)b * (size_t)bytes;
             const size_t cell = (size_t)b * (size_t)a->n + (size_t)c0;
-            unpack_scales(t, &s, panel + 32 * (size_t)b, block);
+            unpack_scales(t, of, &s, panel + 32 * (size_t)b, block);
             if (!fr_k_has_dmin(t)) start_sums(t, start, sums + (size_t)subs * cell, subs * n);
             stream.at = block + AHEAD;
-            if (flat) flatten(t, codes, block, &stream);
+            if (flat) flatten(t, of->table, codes, block, &stream);
             for (int c = 0, width; c < n; c += width) {
                 width = fr_tile_width(c, n, WIDTH);
                 const job j = {.codes = flat ? codes : block,
                                .s = &s,
+                               .table = of->table,
                                .q = a->q + 256 * (cell + (size_t)c),
                                .dx = a->d + 2 * (cell + (size_t)c),
                                .sums = sums + (size_t)subs * (cell + (size_t)c),
@@ -239,4 +247,5 @@ FR_VNNI_MATMUL_DIRECT(q4_k, FR_TYPE_Q4_K)
 FR_VNNI_MATMUL(q5_k, FR_TYPE_Q5_K)
 FR_VNNI_MATMUL(q6_k, FR_TYPE_Q6_K)
 FR_VNNI_MATMUL(iq4_xs, FR_TYPE_IQ4_XS)
+FR_VNNI_MATMUL(iq2_s, FR_TYPE_IQ2_S)
 // clang-format on

@@ -10,7 +10,7 @@ typedef struct scales {
     __m256 d[2], m[2];
 } scales;
 
-// One scale byte (Q2_K: and min) for each sub-block and lane: Q2_K Q3_K Q6_K IQ4_XS.
+// One scale byte (Q2_K: and min) for each sub-block and lane: Q2_K Q3_K Q6_K IQ4_XS IQ2_S.
 FR_INLINE void byte_scales(const fr_type t, scales *s, const uint8_t *bytes) {
     const __m256i low4 = _mm256_set1_epi32(15), low16 = _mm256_set1_epi32(0xffff);
     for (int i = 0; i < 256 / fr_k_sub(t); i++)
@@ -54,12 +54,16 @@ FR_INLINE void packed_scales(const fr_type t, scales *s, const uint8_t *vec) {
     }
 }
 
-// Scales of a superblock; d: its f16 scales where they stand in the panel's header.
-FR_INLINE void unpack_scales(const fr_type t, scales *s, const uint8_t *d, const uint8_t *block) {
+// Scales of a superblock; d: its f16 scales where they stand in the panel's header; of: the matrix'
+// type.
+FR_INLINE void unpack_scales(const fr_type t, const fr_qtype *of, scales *s, const uint8_t *d,
+                             const uint8_t *block) {
     const bool dmin = fr_k_has_dmin(t);
     for (int h = 0; h < 2; h++) {
         s->d[h] = load_half((dmin ? block : d) + 16 * h);
         if (t == FR_TYPE_Q4_K) s->d[h] = _mm256_mul_ps(s->d[h], _mm256_set1_ps(0x1p-4f));
+        if (fr_k_has_table(t))
+            s->d[h] = _mm256_mul_ps(s->d[h], _mm256_set1_ps(fr_scale_part(of->scale)));
         if (dmin) s->m[h] = load_half(block + 32 + 16 * h);
     }
     if (t == FR_TYPE_Q4_K || t == FR_TYPE_Q5_K)

@@ -97,4 +97,4 @@ static void matmul_floats(float *y, int ldy, const fr_act *a, const fr_matrix *w
     }
 #define FLOAT(id, NAME, name, ...) MATMUL(name, matmul_floats)
 #define CODES(id, NAME, name, ...) MATMUL(name, matmul_codes)
-FR_TYPES(FLOAT, CODES, CODES, CODES)
+FR_TYPES(FLOAT, CODES, CODES, CODES, FR_NO_ROW)

@@ -201,6 +201,24 @@ bool fr_gguf_tensor_bytes(const fr_qtype *type, int n_dims, const int64_t *ne, s
 }
 
 // One entry of the tensor table; *offset is from the start of the data section, not yet checked.
+// The type with this id; NULL if the engine cannot read it. Type 4 is MXFP4 only where Ollama wrote
+// it, in files of gpt-oss, which it calls gptoss.
+static const fr_qtype *readable_type(const fr_gguf *g, uint32_t id) {
+    fr_gguf_str arch = {"", 0};
+    fr_error ignored;
+    if (id == FR_TYPE_MXFP4_OLLAMA &&
+        (fr_gguf_opt_str(g, "general.architecture", &arch, &ignored) ||
+         !(fr_gguf_str_is(arch, "gpt-oss") || fr_gguf_str_is(arch, "gptoss"))))
+        return NULL;
+    return fr_qtype_of(id);
+}
+
+static fr_status cannot_read(const cursor *c, const fr_gguf_tensor *t, uint32_t type) {
+    return fr_fail(c->err, FR_EUNSUP, "%s: %s: tensor type %" PRIu32 " (%s) cannot be read",
+                   c->g->path, t->name, type,
+                   type == FR_TYPE_MXFP4_OLLAMA ? "q4_2" : fr_qtype_name(type));
+}
+
 static fr_status parse_tensor(cursor *c, fr_gguf_tensor *t, uint64_t *offset) {
     fr_gguf_str name;
     uint32_t n_dims, type;
@@ -219,10 +237,8 @@ static fr_status parse_tensor(cursor *c, fr_gguf_tensor *t, uint64_t *offset) {
     }
     if ((st = take_u32(c, "a tensor's type", &type))) return st;
     if ((st = take_u64(c, "a tensor's offset", offset))) return st;
-    const fr_qtype *q = fr_qtype_of(type);
-    if (!q)
-        return fr_fail(c->err, FR_EUNSUP, "%s: %s: tensor type %" PRIu32 " (%s) cannot be read",
-                       c->g->path, t->name, type, fr_qtype_name(type));
+    const fr_qtype *q = readable_type(c->g, type);
+    if (!q) return cannot_read(c, t, type);
     t->type = q->type;
     if (!fr_gguf_tensor_bytes(q, t->n_dims, t->ne, &t->bytes))
         return fr_fail(
@@ -264,6 +280,14 @@ static int compare_places(const void *a, const void *b) {
     return (i > j) - (i < j);
 }
 
+// A tensor of type 4 whose data goes up to `end` is MXFP4 only if its size says so.
+static fr_status check_size(cursor *c, const fr_gguf_tensor *t, const uint8_t *end) {
+    const size_t found = (size_t)(end - (const uint8_t *)t->data);
+    return t->type == FR_TYPE_MXFP4_OLLAMA && found - t->bytes >= c->g->alignment
+               ? cannot_read(c, t, t->type)
+               : FR_OK;
+}
+
 // No byte may belong to two tensors. A damaged offset that points into another tensor's data would
 // not show otherwise, as the shapes of both are still right.
 static fr_status check_overlaps(cursor *c) {
@@ -283,7 +307,10 @@ static fr_status check_overlaps(cursor *c) {
                          "%s: %s and %s overlap: the first has bytes %zu to %zu of the file, so "
                          "the second was expected at %zu or later, found at %zu",
                          g->path, a->name, b->name, end - a->bytes, end - 1, end, begin);
+        else
+            st = check_size(c, a, b->data);
     }
+    if (!st) st = check_size(c, by_place[g->n_tensors - 1], g->data + g->bytes);
     fr_free(by_place);
     return st;
 }

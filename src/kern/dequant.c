@@ -100,6 +100,14 @@ static void block_mxfp4(const uint8_t *b, float *y) {
         y[i] = d * (float)fr_mxfp4_values[nibble(b + 1, i)];
 }
 
+// exponent of d · 16 bytes of table indices, two elements a byte in their order: so Ollama wrote
+// gpt-oss (Hugging Face's order) before it took over type 39
+static void block_mxfp4_ollama(const uint8_t *b, float *y) {
+    const float d = fr_bf16_to_f32(fr_bf16_of_e8m0(b[0]));
+    for (int i = 0; i < 32; i++)
+        y[i] = d * (float)fr_mxfp4_values[b[1 + i / 2] >> i % 2 * 4 & 15];
+}
+
 // Two bits of element i of a 256-block: 128 elements share 32 bytes, 32 elements a bit pair.
 static int bit_pair(const uint8_t *q, int i) {
     return q[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;

@@ -6,7 +6,7 @@
 //
 //     f32 f16 bf16            the value itself
 //     q4_0 q5_0 q8_0 iq4_nl   d · q        q4_0: 0..15 less 8, q5_0: 0..31 less 16, iq4_nl: table
-//     mxfp4                   d · q        table
+//     mxfp4 mxfp4_ollama      d · q        table
 //     q4_1 q5_1               d · q + m
 //     q2_k q4_k q5_k          (d · s) · q − (dmin · n)
 //     iq2_xxs iq2_xs iq2_s    (d/8 · s) · q  s odd, 1..31; table

@@ -63,8 +63,8 @@ void fr_iq2_xxs_read(fr_iq_block *to, const uint8_t *block) {
         const uint32_t rest = load_u32(at + 4);
         uint64_t code[4];
         for (int i = 0; i < 4; i++)
-            code[i] = levels2(fr_iq2_xxs_grid[at[i]]) |
-                      minus_signs(eighth_sign(rest >> 7 * i & 127));
+            code[i] =
+                levels2(fr_iq2_xxs_grid[at[i]]) | minus_signs(eighth_sign(rest >> 7 * i & 127));
         put_nibbles(to->nibbles[part], code);
         to->scale[part] = odd(rest >> 28);
     }
@@ -105,8 +105,8 @@ void fr_iq3_xxs_read(fr_iq_block *to, const uint8_t *block) {
         const uint32_t rest = load_u32(block + 66 + 4 * part);
         uint64_t code[4];
         for (int i = 0; i < 4; i++)
-            code[i] = (levels3(fr_iq3_xxs_grid[at[2 * i]]) |
-                       levels3(fr_iq3_xxs_grid[at[2 * i + 1]]) << 32) |
+            code[i] = (levels3(fr_iq3_xxs_grid[at[2 * i]]) | levels3(fr_iq3_xxs_grid[at[2 * i + 1]])
+                                                                 << 32) |
                       minus_signs(eighth_sign(rest >> 7 * i & 127));
         put_nibbles(to->nibbles[part], code);
         to->scale[part] = odd(rest >> 28);

@@ -141,10 +141,31 @@ static void pack_q8_0(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_P
     put_dwords(dst, src, 2, 2, FR_BYTES(0x80));
 }
 
-static void pack_mxfp4(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+// The scales of MXFP4, from the first byte of every row.
+static inline void put_exponents(uint8_t *head, const uint8_t *const src[FR_PANEL]) {
     for (int lane = 0; lane < FR_PANEL; lane++)
         memcpy(head + 2 * lane, &(uint16_t){fr_bf16_of_e8m0(src[lane][0])}, 2);
+}
+
+static void pack_mxfp4(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    put_exponents(head, src);
     put_dwords(dst, src, 1, 1, 0);
+}
+
+// Element i in nibble i % 2 of byte i / 2: a byte gets elements i and 16 + i.
+static void pack_mxfp4_ollama(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {
+    uint8_t nibbles[FR_PANEL][16];
+    const uint8_t *at[FR_PANEL];
+    put_exponents(head, src);
+    for (int lane = 0; lane < FR_PANEL; lane++) {
+        const uint8_t *low = src[lane] + 1, *high = low + 8;
+        for (int i = 0; i < 8; i++) {
+            nibbles[lane][2 * i] = (uint8_t)((low[i] & 15) | high[i] << 4);
+            nibbles[lane][2 * i + 1] = (uint8_t)(low[i] >> 4 | (high[i] & 0xf0));
+        }
+        at[lane] = nibbles[lane];
+    }
+    put_dwords(dst, at, 0, 1, 0);
 }
 
 static void pack_q2_k(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {

@@ -336,6 +336,38 @@ static void reader_says_what_is_wrong_in_a_tensor(void **state) {
     refuse(&b, FR_EDATA, "the tensor t stands twice");
 }
 
+// A file of an architecture with two tensors, of which the first has the type 4: 64 values, and so
+// many bytes before the second.
+static void with_type_4(bytes *b, const char *arch, size_t bytes_of_first) {
+    const size_t second = (bytes_of_first + 31) / 32 * 32;
+    header(b, 3, 2, 1);
+    key(b, "general.architecture", FR_GGUF_STR), text(b, arch);
+    tensor(b, "first", 4, 32, 2, 0), tensor(b, "second", FR_TYPE_F32, 8, 1, second);
+    pad(b, 32);
+    for (size_t i = 0; i < second + 32; i += 8)
+        u64(b, 0);
+}
+
+// 64 values of MXFP4 take 34 bytes.
+static void reader_takes_type_4_from_ollama_alone(void **state) {
+    (void)state;
+    static const char *const archs[] = {"gpt-oss", "gptoss"};
+    bytes b;
+    for (int i = 0; i < 2; i++) {
+        with_type_4(&b, archs[i], 34);
+        fr_gguf *g = opened(&b);
+        assert_int_equal(fr_gguf_tensor_find(g, "first")->type, FR_TYPE_MXFP4_OLLAMA);
+        assert_int_equal(fr_gguf_tensor_find(g, "first")->bytes, 34);
+        fr_gguf_close(g);
+        with_type_4(&b, archs[i], 72);
+        refuse(&b, FR_EUNSUP, "first: tensor type 4 (q4_2) cannot be read");
+    }
+    with_type_4(&b, "llama", 34);
+    refuse(&b, FR_EUNSUP, "first: tensor type 4 (q4_2) cannot be read");
+    header(&b, 3, 1, 0), tensor(&b, "t", 4, 32, 1, 0), pad(&b, 32);
+    refuse(&b, FR_EUNSUP, "t: tensor type 4 (q4_2) cannot be read");
+}
+
 // Three tensors of 64, 32 and 40 bytes; the data begins at byte 160 and ends at 320.
 static void three(bytes *b, uint64_t first, uint64_t second, uint64_t third) {
     header(b, 3, 3, 0);
@@ -482,6 +514,7 @@ int main(void) {
         cmocka_unit_test(reader_says_what_is_wrong_in_the_header),
         cmocka_unit_test(reader_says_what_is_wrong_in_an_entry),
         cmocka_unit_test(reader_says_what_is_wrong_in_a_tensor),
+        cmocka_unit_test(reader_takes_type_4_from_ollama_alone),
         cmocka_unit_test(reader_refuses_tensors_that_overlap),
         cmocka_unit_test(reader_refuses_every_cut),
         cmocka_unit_test(reader_stands_every_byte_changed),

@@ -155,6 +155,7 @@ static void writer_keeps_tensors_of_every_type(void **state) {
         fr_gguf_writer *w = new_writer();
         int n = 0;
         fr_gguf_writer_u32(w, "general.alignment", alignment);
+        fr_gguf_writer_str(w, "general.architecture", "gpt-oss"); // for type 4
         for (uint32_t id = 0; id < FR_TYPE_LIMIT; id++) {
             const fr_qtype *q = fr_qtype_of(id);
             if (!q) continue;

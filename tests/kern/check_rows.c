@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-// Where a block keeps its f16 (-1: none) and its scale bytes. MXFP4's one is drawn by put_exponent.
+// Where a block keeps its f16 (-1: none) and its scale bytes. MXFP4's exponent is drawn by put_exponent.
 typedef struct fields {
     int half0, half1, scales, n_scales;
 } fields;
@@ -34,6 +34,7 @@ static fields fields_of(fr_type type) {
     case FR_TYPE_IQ4_NL:
         return (fields){0, -1, 0, 0};
     case FR_TYPE_MXFP4:
+    case FR_TYPE_MXFP4_OLLAMA:
         return (fields){-1, -1, 0, 0};
     case FR_TYPE_IQ2_XXS: // scales among the codes
         return (fields){0, -1, 0, 0};
@@ -153,7 +154,7 @@ void check_random_rows(check *c, fr_type type, uint8_t *rows, int m, int k, int 
             p[i] = code_byte(c, now);
         for (int i = 0; i < f.n_scales; i++)
             p[f.scales + i] = scale_byte(c, now);
-        if (type == FR_TYPE_MXFP4)
+        if (t->scale == FR_SCALE_BF16)
             put_exponent(c, p, mode);
         else
             put_half(c, p + f.half0, mode);

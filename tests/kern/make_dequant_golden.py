@@ -16,6 +16,22 @@ SCALES = {T.F32: [], T.F16: [0], T.BF16: [], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0
 EXPONENTS = [0, 1, 2, 120, 252]
 rng = np.random.default_rng(20250301)
 out = ["// Written by make_dequant_golden.py. Type, blocks, their bytes, the bits of their f32 values."]
+
+
+def record(number, n, data, values):
+    out.append('{%d, %d,' % (number, n))
+    for text in (data.tobytes().hex(), ''.join('%08x' % v for v in values.view(np.uint32))):
+        out.extend('    "%s"' % text[i:i + 96] for i in range(0, len(text), 96))
+        out[-1] += ','
+    out[-1] = out[-1][:-1] + '},'
+
+
+def in_order(blocks):
+    """Type 4, as Ollama wrote it: MXFP4 with its 32 codes in their order, two a byte."""
+    codes = np.concatenate([blocks[:, 1:] & 15, blocks[:, 1:] >> 4], axis=1)
+    return np.concatenate([blocks[:, :1], codes[:, 0::2] | codes[:, 1::2] << 4], axis=1)
+
+
 for t, scales in SCALES.items():
     block, size = GGML_QUANT_SIZES[t]
     n = len(EXPONENTS) if t == T.MXFP4 else 2 if block > 1 else 32
@@ -33,11 +49,9 @@ for t, scales in SCALES.items():
         data[:, 1] &= 0xbf  # no infinity, no NaN
     values = dequantize(data.reshape(1, -1), t).astype(np.float32).reshape(-1)
     assert values.size == n * block and np.isfinite(values).all()
-    out.append('{%d, %d,' % (t.value, n))
-    for text in (data.tobytes().hex(), ''.join('%08x' % v for v in values.view(np.uint32))):
-        out += ['    "%s"' % text[i:i + 96] for i in range(0, len(text), 96)]
-        out[-1] += ','
-    out[-1] = out[-1][:-1] + '},'
+    record(t.value, n, data, values)
+    if t == T.MXFP4:
+        record(4, n, in_order(data), values)
 
 BLOCKS, MASK = 1024, (1 << 64) - 1
 grids = ["// Written by make_dequant_golden.py. Type, and FNV-1a over the bits of the values of 1024 blocks of random",

@@ -47,7 +47,7 @@ static fr_status adopt(const fr_cmd_args *args, fr_error *err) {
     fr_status st = fr_gguf_open(&pack, args->init, err);
     if (st) return st;
     if (!(st = fr_gguf_open(&model, args->model, err)) &&
-        !(st = fr_model_check(&config, model, err))) {
+        !(st = fr_model_check(&config, NULL, model, err))) {
         if ((st = fr_lab_check_pack(pack, &why)) || (st = check_shape(pack, &config, &why)))
             fr_fail(err, st, "%s: %s", args->init, why.text);
         else

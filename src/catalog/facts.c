@@ -33,6 +33,13 @@ uint64_t fr_model_parameters(const fr_gguf *g) {
     return parameters;
 }
 
+uint64_t fr_model_tensor_bytes(const fr_gguf *g) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++)
+        bytes += fr_gguf_tensor_at(g, i)->bytes;
+    return bytes;
+}
+
 // The type that most bytes of its tensors have, or NULL: it has none.
 static const char *type_of_most(const fr_gguf *g) {
     uint64_t of_type[FR_TYPE_LIMIT] = {0}, most = 0;
@@ -68,7 +75,7 @@ static fr_status check_vocabulary(const fr_config *c, const fr_tokenizer *t, fr_
 fr_status fr_model_judge(fr_tokenizer **out, const fr_gguf *g, fr_error *err) {
     fr_config config;
     *out = NULL;
-    fr_status st = fr_model_check(&config, g, err);
+    fr_status st = fr_model_check(&config, NULL, g, err);
     if (!st) st = fr_tokenizer_open(out, g, err);
     if (!st) st = check_vocabulary(&config, *out, err);
     if (!st) return FR_OK;

@@ -24,7 +24,8 @@ fr_status fr_model_judge(fr_tokenizer **out, const fr_gguf *g, fr_error *err);
 // Reads the header, with the vocabulary, and tables of RoPE. *f is filled as far as the file can be
 // read.
 void fr_model_facts_read(fr_model_facts *f, const char *path);
-uint64_t fr_model_parameters(const fr_gguf *g); // values of all tensors
+uint64_t fr_model_parameters(const fr_gguf *g);   // values of all tensors
+uint64_t fr_model_tensor_bytes(const fr_gguf *g); // of all tensors in the file
 // The mixture that the file names (general.file_type), as Q4_K_M; else the type that most of its
 // bytes have; "": not known.
 void fr_model_quantization(const fr_gguf *g, char to[FR_QUANTIZATION]);

@@ -121,11 +121,12 @@ static fr_status open_first(fr_binder *b, const fr_gguf *g) {
     return st ? st : bind_first(b);
 }
 
-fr_status fr_model_check(fr_config *c, const fr_gguf *g, fr_error *err) {
+fr_status fr_model_check(fr_config *c, uint64_t *weights_bytes, const fr_gguf *g, fr_error *err) {
     fr_model m = {.gguf = g};
     fr_binder b = {.m = &m, .weights = FR_WEIGHTS_PACKED, .err = err};
     const fr_status st = open_first(&b, g);
     *c = m.config;
+    if (weights_bytes) *weights_bytes = b.packed_bytes;
     fr_free(b.bound);
     return st;
 }

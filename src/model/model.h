@@ -76,8 +76,9 @@ typedef struct fr_model {
 } fr_model;
 
 // Whether fr_model_open would open the file, given the memory: FR_EDATA and FR_EUNSUP as there,
-// FR_ENOMEM. *c is filled as far as it could be read.
-fr_status fr_model_check(fr_config *c, const fr_gguf *g, fr_error *err);
+// FR_ENOMEM. *c is filled as far as it could be read. *weights_bytes (NULL: not wanted): what all
+// matrices take in memory, FR_WEIGHTS_PACKED.
+fr_status fr_model_check(fr_config *c, uint64_t *weights_bytes, const fr_gguf *g, fr_error *err);
 
 // FR_EDATA: a tensor is missing or does not fit, with its name, what was expected and found, or the
 // tensors claim more bytes than the file has. FR_EUNSUP: a tensor that the pass would leave out.

@@ -934,6 +934,39 @@ static void inspect_tells_what_a_file_holds(void **state) {
     assert_non_null(strstr(s.out, "token_embd.weight"));
 }
 
+// I-quants of 2 bits become nibbles.
+static void a_model_that_grows_in_memory_says_so(void **state) {
+    (void)state;
+    char larger[160];
+    fr_error err;
+    snprintf(larger, sizeof larger, "%s/larger.gguf", folder);
+    assert_int_equal(
+        fr_tiny_write(&(fr_tiny_options){.type = FR_TYPE_IQ2_S, .n_layer = 1}, larger, &err),
+        FR_OK);
+    snprintf(line, sizeof line, "inspect %s --json", larger);
+    assert_int_equal(run_line(&s, line), 0);
+    json_t *root = parse(&s), *memory = json_object_get(root, "memory");
+    const double file = json_number_value(json_object_get(memory, "weights_bytes")),
+                 packed = json_number_value(json_object_get(memory, "weights_memory_bytes"));
+    json_decref(root);
+    assert_true(packed > 1.5 * file && packed < 2 * file);
+    char sentence[160];
+    snprintf(sentence, sizeof sentence,
+             "forerun: the weights take %.1f MB of memory, %.2f times their %.1f MB in the file;",
+             1e-6 * packed, packed / file, 1e-6 * file);
+    snprintf(line, sizeof line, "run -m %s -t 1 -p hello -n 2 --drafter none", larger);
+    expect(line, 0, sentence);
+    static const char *const silent[] = {"--low-memory", "--quiet"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, "run -m %s -t 1 -p hello -n 2 --drafter none %s", larger,
+                 silent[i]);
+        assert_int_equal(run_line(&s, line), 0);
+        assert_null(strstr(s.err, "of memory"));
+    }
+    assert_int_equal(run_line(&s, with_model("run", "-p hello -n 2 --drafter none")), 0);
+    assert_null(strstr(s.err, "of memory"));
+}
+
 static void inspect_tells_what_a_pack_is(void **state) {
     (void)state;
     snprintf(line, sizeof line, "inspect %s/tests/fuzz/corpus/pack/eagle --json", FR_SOURCE_DIR);
@@ -1123,6 +1156,7 @@ int main(void) {
         cmocka_unit_test(logits_are_sorted_and_belong_to_the_text),
         cmocka_unit_test(perplexity_scores_second_halves),
         cmocka_unit_test(inspect_tells_what_a_file_holds),
+        cmocka_unit_test(a_model_that_grows_in_memory_says_so),
         cmocka_unit_test(inspect_tells_what_a_pack_is),
         cmocka_unit_test(inspect_tells_what_a_profile_found),
         cmocka_unit_test(chat_keeps_the_conversation),

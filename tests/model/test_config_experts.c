@@ -16,7 +16,7 @@ static fr_error err;
 static fr_status read_edited(const fr_tiny_options *o, const fr_edit *edits) {
     fr_edited x;
     if (fr_edit_open(&x, o, edits, &err)) fail_msg("%s", err.text);
-    const fr_status st = fr_model_check(&config, x.file, &err);
+    const fr_status st = fr_model_check(&config, NULL, x.file, &err);
     fr_edit_close(&x);
     return st;
 }

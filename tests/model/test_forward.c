@@ -38,7 +38,7 @@ static const fr_tiny_options MODELS[] = {
     {.arch = "phi3", .type = FR_TYPE_BF16},
     {.arch = "gemma2", .type = FR_TYPE_Q4_0, .window = 11},
     {.arch = "smollm3", .type = FR_TYPE_Q4_K, .n_layer = 4},
-    {.arch = "granite", .type = FR_TYPE_Q8_0},
+    {.arch = "granite", .type = FR_TYPE_IQ2_S},
     {.arch = "minicpm", .type = FR_TYPE_Q4_1},
     {.arch = "mistral3", .type = FR_TYPE_Q6_K},
     {.arch = "ernie4_5", .type = FR_TYPE_Q5_0, .head_dim = 32},

@@ -44,6 +44,10 @@ static void check_in_place(const fr_tiny_options *tiny, const fr_kern *kern, int
         fail_msg("%s", err.text);
     assert_null(in_place.head.panels);
     assert_int_equal(in_place.weights_bytes, o.model.weights_bytes);
+    fr_config config;
+    uint64_t packed;
+    assert_int_equal(fr_model_check(&config, &packed, o.gguf, &err), FR_OK);
+    assert_int_equal(packed, o.model.weights_bytes);
     assert_int_equal(in_place.macs_per_row, o.model.macs_per_row);
     float *expected = chain_logits(&o.model), *found = chain_logits(&in_place);
     if (memcmp(expected, found, ROWS * sizeof *found * (size_t)in_place.config.n_vocab))

@@ -9,8 +9,7 @@
 #include "kern/qtype.h"
 #include <stdbool.h>
 
-// Whether the two below serve the type: all but the I-quants of 2 and 3 bits, whose grids they would
-// have to search, and the generic ones of types.def.
+// Whether the two below serve the type: all but those of the kinds GENERIC and LIKE in types.def.
 bool fr_test_quantizes(fr_type type);
 
 // dst: n / block blocks of `type`; n is a multiple of the block (asserted).

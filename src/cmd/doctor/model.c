@@ -1,7 +1,7 @@
 // model.c — the model's header, its memory, and its profile for this machine.
+#include "model/model.h"
 #include "cmd/doctor/doctor.h"
 #include "cmd/lib/generate.h"
-#include "model/config.h"
 #include "model/kv.h"
 
 static void read_profile(fr_doctor_model *m, const fr_doctor_machine *machine, const fr_gguf *g) {
@@ -20,9 +20,10 @@ static void read_profile(fr_doctor_model *m, const fr_doctor_machine *machine, c
 static void read_sizes(fr_doctor_model *m, const fr_gguf *g) {
     fr_config c;
     fr_error unsaid;
-    for (size_t i = 0; i < fr_gguf_n_tensors(g); i++)
-        m->weights += fr_gguf_tensor_at(g, i)->bytes;
-    if (fr_config_read(&c, g, &unsaid)) return;
+    uint64_t packed;
+    m->weights = fr_model_tensor_bytes(g);
+    if (fr_model_check(&c, &packed, g, &unsaid)) return;
+    if (packed > m->weights) m->weights = packed;
     m->layers = c.n_layer;
     m->context = c.n_ctx_train < FR_DOCTOR_CONTEXT ? c.n_ctx_train : FR_DOCTOR_CONTEXT;
     m->kv = fr_kv_bytes(&c, m->context, FR_KV_F16);

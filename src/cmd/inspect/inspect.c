@@ -146,7 +146,8 @@ static void print_experts(const experts_read *e) {
 // What a session needs: NULL where this is no model that the engine runs, with the reason in *err.
 static json_t *memory_json(const fr_gguf *g, fr_error *err) {
     fr_config c;
-    if (fr_model_check(&c, g, err)) return json_null();
+    uint64_t weights;
+    if (fr_model_check(&c, &weights, g, err)) return json_null();
     const uint64_t token = (uint64_t)c.n_layer * (uint64_t)c.n_kv * (uint64_t)c.head_dim * 4;
     json_t *by_type = json_object();
     for (int t = 0; t < FR_KV_TYPES; t++)
@@ -155,25 +156,26 @@ static json_t *memory_json(const fr_gguf *g, fr_error *err) {
                 by_type, fr_kv_type_name((fr_kv_type)t),
                 json_integer((json_int_t)fr_kv_bytes(&c, c.n_ctx_train, (fr_kv_type)t)));
     const experts_read experts = experts_of(g, &c);
-    return json_pack("{s:I, s:I, s:i, s:I, s:o, s:o*}", "weights_bytes",
-                     (json_int_t)sum_tensors(g).bytes, "kv_bytes_per_token", (json_int_t)token,
-                     "ctx_train", c.n_ctx_train, "kv_bytes_at_ctx_train",
-                     (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16),
+    return json_pack("{s:I, s:I, s:I, s:i, s:I, s:o, s:o*}", "weights_bytes",
+                     (json_int_t)sum_tensors(g).bytes, "weights_memory_bytes", (json_int_t)weights,
+                     "kv_bytes_per_token", (json_int_t)token, "ctx_train", c.n_ctx_train,
+                     "kv_bytes_at_ctx_train", (json_int_t)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16),
                      "kv_bytes_at_ctx_train_by_type", by_type, "experts",
                      experts.n ? experts_json(&experts) : NULL);
 }
 
 static void print_memory(const fr_gguf *g, fr_error *err) {
     fr_config c;
-    if (fr_model_check(&c, g, err)) {
+    uint64_t weights;
+    if (fr_model_check(&c, &weights, g, err)) {
         printf("memory: the engine does not run this model: %s\n", err->text);
         return;
     }
     const double token = (double)c.n_layer * c.n_kv * c.head_dim * 4;
-    printf("memory: the weights, and %.1f KiB per token of context; %.1f MiB for the whole context "
-           "of %d tokens",
-           token / 1024, (double)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16) / 1048576,
-           c.n_ctx_train);
+    printf("memory: %.1f MiB for the weights, and %.1f KiB per token of context; %.1f MiB for the "
+           "whole context of %d tokens",
+           (double)weights / 1048576, token / 1024,
+           (double)fr_kv_bytes(&c, c.n_ctx_train, FR_KV_F16) / 1048576, c.n_ctx_train);
     for (int t = FR_KV_F16 + 1; t < FR_KV_TYPES; t++)
         if (fr_kv_holds((fr_kv_type)t, c.head_dim))
             printf("; %.1f MiB as %s",

@@ -3,6 +3,7 @@
 #include "cmd/lib/generate.h"
 #include "base/random.h"
 #include "cmd/lib/first_run.h"
+#include "cmd/lib/warn.h"
 #include "decode/accept_option.h"
 #include "decode/counts.h"
 #include <limits.h>
@@ -13,6 +14,7 @@ fr_status fr_cmd_engine_open(fr_engine **out, const fr_cmd_args *args, fr_error 
     fr_progress bar;
     fr_status st = fr_cmd_model(args, err);
     if (st) return st;
+    fr_cmd_warn_of_memory(args);
     fr_progress_open(&bar, args->quiet ? NULL : stderr, "MB", 1e6);
     const fr_engine_options options = {.size = sizeof options,
                                        .isa = fr_cmd_isa(args),

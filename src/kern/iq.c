@@ -43,8 +43,7 @@ static uint32_t eighth_sign(uint32_t seven) {
 // 32 codes, eight in each of four numbers.
 static void put_nibbles(uint8_t to[16], const uint64_t code[4]) {
     const uint64_t both[2] = {code[0] | code[2] << 4, code[1] | code[3] << 4};
-    for (int i = 0; i < 16; i++)
-        to[i] = (uint8_t)(both[i / 8] >> i % 8 * 8);
+    memcpy(to, both, sizeof both);
 }
 
 static uint8_t odd(uint32_t s) { // the scale that four bits stand for

@@ -141,10 +141,15 @@ static void pack_q8_0(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_P
     put_dwords(dst, src, 2, 2, FR_BYTES(0x80));
 }
 
-// The scales of MXFP4, from the first byte of every row.
+// The scales of MXFP4, from the first byte of every row. Zeros often have the least exponent, and
+// subnormal scales are slow to multiply with: 0 is as right for them.
 static inline void put_exponents(uint8_t *head, const uint8_t *const src[FR_PANEL]) {
-    for (int lane = 0; lane < FR_PANEL; lane++)
-        memcpy(head + 2 * lane, &(uint16_t){fr_bf16_of_e8m0(src[lane][0])}, 2);
+    for (int lane = 0; lane < FR_PANEL; lane++) {
+        const uint8_t e = src[lane][0];
+        const fr_u32x4 codes = fr_load4(src[lane] + 1) & FR_BYTES(0x77); // codes 0 and 8 are 0
+        const bool zeros = e < 255 && !(codes[0] | codes[1] | codes[2] | codes[3]);
+        memcpy(head + 2 * lane, &(uint16_t){zeros ? 0 : fr_bf16_of_e8m0(e)}, 2);
+    }
 }
 
 static void pack_mxfp4(uint8_t *head, uint8_t *dst, const uint8_t *const src[FR_PANEL]) {

@@ -115,6 +115,24 @@ static void packing_writes_every_byte_and_missing_rows_weigh_nothing(void **unus
     }
 }
 
+// Blocks of zeros, and rows that are not there: products with their scales would be slow.
+static void zeros_have_no_subnormal_scales(void **unused) {
+    (void)unused;
+    uint8_t rows[3][17] = {{0}, {1}, {255}};
+    memset(rows[1] + 1, 0x80, 16); // -0
+    _Alignas(64) uint8_t panel[64 + 256];
+    uint16_t head[16];
+    assert_int_equal(fr_repack_panel_bytes(FR_TYPE_MXFP4, 32), sizeof panel);
+    fr_repack_panel(FR_TYPE_MXFP4, panel, rows[0], 3, 32);
+    memcpy(head, panel, sizeof head);
+    for (int lane = 0; lane < 16; lane++)
+        assert_int_equal(head[lane], lane == 2 ? 0x7fc0 : 0); // NaN stays NaN
+    rows[0][5] = 1;
+    fr_repack_panel(FR_TYPE_MXFP4, panel, rows[0], 3, 32);
+    memcpy(head, panel, sizeof head);
+    assert_int_equal(head[0], 0x20);
+}
+
 static void packed_sizes_are_those_of_the_file_and_whole_lines(void **unused) {
     (void)unused;
     const fr_qtype *q;
@@ -177,6 +195,7 @@ int main(void) {
         cmocka_unit_test(pack_and_unpack_keep_every_weight),
         cmocka_unit_test(panels_packed_in_parts_equal_panels_packed_at_once),
         cmocka_unit_test(packing_writes_every_byte_and_missing_rows_weigh_nothing),
+        cmocka_unit_test(zeros_have_no_subnormal_scales),
         cmocka_unit_test(packed_sizes_are_those_of_the_file_and_whole_lines),
         cmocka_unit_test(kernels_see_the_panels_that_rows_describe),
     };

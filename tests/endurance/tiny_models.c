@@ -66,6 +66,8 @@ static const struct made {
     {"tiny-cohere2-q3_k",
      {.arch = "cohere2", .type = FR_TYPE_Q3_K, .seed = 42, .window = 11, .n_layer = 4}},
     {"tiny-starcoder2-bf16", {.arch = "starcoder2", .type = FR_TYPE_BF16, .seed = 43}},
+    {"tiny-qwen3-mxfp4", {.arch = "qwen3", .type = FR_TYPE_MXFP4, .seed = 44}},
+    {"tiny-llama-iq2_s", {.type = FR_TYPE_IQ2_S, .seed = 45}},
     // They say about a dozen tokens, so drafters that learnt nothing are often right.
     {"tiny-llama-loud", {.seed = 15, .untied = true, .loud_every = 24, .pre = "smollm"}},
     {"tiny-qwen3-loud-q8_0",

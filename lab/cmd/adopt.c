@@ -85,11 +85,13 @@ static const fr_option_group group = {"Packs", options};
 const fr_cmd lab_cmd_adopt = {
     {.name = "adopt",
      .summary = "let a pack draft for another model",
-     .about = "A pack is opened for the model file that it was trained for alone. This command writes "
-              "one that names another file, of the same width and vocabulary: a finetuned or a "
-              "requantised one, or a mixture of experts that was made of it. The answers stay those "
-              "of plain decoding; how often drafts are right is another matter, and the accuracy "
-              "that the pack states is that of its first model.",
-     .example = "forerun-lab adopt --init packs/smollm2-135m-eagle.gguf -m experts.gguf -o eagle.gguf",
+     .about =
+         "A pack is opened for the model file that it was trained for alone. This command writes "
+         "one that names another file, of the same width and vocabulary: a finetuned or a "
+         "requantised one, or a mixture of experts that was made of it. The answers stay those "
+         "of plain decoding; how often drafts are right is another matter, and the accuracy "
+         "that the pack states is that of its first model.",
+     .example =
+         "forerun-lab adopt --init packs/smollm2-135m-eagle.gguf -m experts.gguf -o eagle.gguf",
      .groups = {&group}},
     run};

@@ -200,7 +200,6 @@ bool fr_gguf_tensor_bytes(const fr_qtype *type, int n_dims, const int64_t *ne, s
     return true;
 }
 
-// One entry of the tensor table; *offset is from the start of the data section, not yet checked.
 // The type with this id; NULL if the engine cannot read it. Type 4 is MXFP4 only where Ollama wrote
 // it, in files of gpt-oss, which it calls gptoss.
 static const fr_qtype *readable_type(const fr_gguf *g, uint32_t id) {
@@ -219,6 +218,7 @@ static fr_status cannot_read(const cursor *c, const fr_gguf_tensor *t, uint32_t 
                    type == FR_TYPE_MXFP4_OLLAMA ? "q4_2" : fr_qtype_name(type));
 }
 
+// One entry of the tensor table; *offset is from the start of the data section, not yet checked.
 static fr_status parse_tensor(cursor *c, fr_gguf_tensor *t, uint64_t *offset) {
     fr_gguf_str name;
     uint32_t n_dims, type;

@@ -127,6 +127,19 @@ static double typical(double *v, int n) {
     return mean(v, (n + 1) / 2);
 }
 
+// Mean experts of the passes that typical() means, before it sorts them: those of fewer experts are
+// the fast ones.
+static double experts_of(const double *seconds, const double *experts, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        int faster = 0;
+        for (int j = 0; j < n; j++)
+            faster += seconds[j] < seconds[i] || (seconds[j] == seconds[i] && j < i);
+        if (faster < (n + 1) / 2) sum += experts[i];
+    }
+    return sum / ((n + 1) / 2);
+}
+
 static double median(double *v, int n) {
     qsort(v, (size_t)n, sizeof *v, by_value);
     return v[n / 2];
@@ -196,11 +209,11 @@ static fr_status measure(bench *b, fr_cost *cost, int rounds, fr_error *err) {
     if (st) return st;
     for (int i = 0; i < p->n; i++) {
         c.rows[i] = p->rows[i];
+        c.experts[i] = experts_of(trunk[i], experts[i], rounds);
         c.trunk[i] = typical(trunk[i], rounds);
         c.head[i] = typical(head[i], rounds);
         const double keys = b->near.n_committed * (c.key + c.key_row * p->rows[i]);
         if (keys < c.trunk[i] / 2) c.trunk[i] -= keys; // to an empty context
-        c.experts[i] = mean(experts[i], rounds);
     }
     if (has_experts(b) && (st = measure_expert(b, &c, rounds + MORE_PAIRS, err))) return st;
     fr_cost_smooth(&c);

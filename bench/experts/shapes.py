@@ -129,12 +129,13 @@ class Tensors:
         self.matrix("output", head, d, rows)
 
     def attention(self, at, kind, kind_v):
+        """What it adds is small: a mean over the context is the same for all tokens, and would grow from layer to layer."""
         d, query, key = self.shape["d"], self.shape["heads"] * self.shape["head"], self.shape["kv"] * self.shape["head"]
         self.norm(at + "attn_norm", d)
         self.matrix(at + "attn_q", kind, d, query)
         self.matrix(at + "attn_k", kind, d, key)
         self.matrix(at + "attn_v", kind_v, d, key)
-        self.matrix(at + "attn_output", kind, query, d)
+        self.matrix(at + "attn_output", kind, query, d, gain=0.25)
 
     def experts(self, at, kind, kind_down):
         d, ff, n = self.shape["d"], self.shape["ff"], self.shape["experts"]

@@ -40,8 +40,9 @@ PEERS = {"llama.cpp": "llama.cpp", "ik": "ik_llama.cpp", "ik-rtr": "ik_llama.cpp
 def sides_of(args, inputs, places):
     """forerun, then the peers that are there."""
     draft = args.draft_for(inputs.model)
-    make = {"llama.cpp": lambda place: Llama(inputs, place, args.modes, draft), "ik": lambda place: Ik(inputs, place, args.ik_modes, draft),
-            "ik-rtr": lambda place: IkRepacked(inputs, place, args.ik_modes, draft),
+    make = {"llama.cpp": lambda place: Llama(inputs, place, args.modes, draft, args.repeat),
+            "ik": lambda place: Ik(inputs, place, args.ik_modes, draft, args.repeat),
+            "ik-rtr": lambda place: IkRepacked(inputs, place, args.ik_modes, draft, args.repeat),
             "openvino": lambda place: OpenVino(inputs, place, os.path.join(args.build_dir, "openvino-models"))}
     return [Forerun(inputs, args.isa, args.drafters)] + [make[peer](places[PEERS[peer]]) for peer in args.peer if PEERS[peer] in places]
 
@@ -143,6 +144,7 @@ def arguments(given=None):
     add("-t", "--threads", type=int, default=physical_cores(), help="of all programs (default: the physical cores)")
     add("--isa", default="auto", help="forerun's instruction set (default: auto)")
     add("--rows", default="1,8,16", metavar="N,...", help="of the passes (default: %(default)s)")
+    add("--repeat", type=int, default=1, metavar="N", help="the least of 2 N passes of each size of llama.cpp and ik_llama.cpp, as forerun's is of many (default: 1)")
     add("--prompts", metavar="FILE.jsonl", help="for the speculative modes; the first user turn of each")
     add("--limit", type=int, default=4, metavar="K", help="prompts taken (default: 4)")
     add("--predict", type=int, default=96, metavar="N", help="tokens for each of them (default: 96)")

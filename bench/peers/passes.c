@@ -110,20 +110,21 @@ static double pass(peer *p, const llama_token *ids, int n, int past, int all) {
     return seconds;
 }
 
-// The same ids as forerun's curve takes.
+// By the function that forerun's curve takes its ids from.
 static llama_token some_id(const peer *p, int i) {
     return (llama_token)(((uint32_t)i * 2654435761u >> 8) %
                          (uint32_t)llama_vocab_n_tokens(p->vocab));
 }
 
 // Each count is timed AGAIN times after a pass of the same size that is not: llama.cpp keeps the
-// graph of the pass before, so this is the better case for it.
+// graph of the pass before, so this is the better case for it. Every pass has other tokens, as
+// forerun's have: the experts that the same ones read would lie in a cache.
 static double time_count(peer *p, int n, int past) {
     llama_token ids[ROWS_MAX];
     double least = 0;
-    for (int i = 0; i < n; i++)
-        ids[i] = some_id(p, i);
     for (int k = 0; k <= AGAIN; k++) {
+        for (int i = 0; i < n; i++)
+            ids[i] = some_id(p, k * ROWS_MAX + i);
         const double seconds = pass(p, ids, n, past, 1);
         if (k == 1 || (k && seconds < least)) least = seconds;
         forget(p->context, past);

@@ -170,8 +170,8 @@ static double bounded(double ratio) {
     return ratio > 2 ? 2 : ratio < 0.5 ? 0.5 : ratio;
 }
 
-// What the step's rows shared of the experts that unrelated ones would read; where it cannot be told,
-// what earlier ones shared.
+// The part of the experts that unrelated rows would read, and the step's rows did not. Where the step
+// does not show it: the running mean of earlier steps.
 static double shared_by(const fr_budget *p, int rows, const fr_extra_rows *all, int experts) {
     const fr_cost *c = &p->cost;
     const double more = fr_cost_experts(c, rows, all) - c->experts[0];

@@ -7,9 +7,9 @@
 // measured cost (tree/cost.h), corrected by what they took in this request. Where texts are read in
 // the same passes, a token saves no pass but only its row, an equal share of the pass.
 //
-// Where a model has experts, a pass tells how many it read. What this text's rows share beyond those
-// that were timed is learned from that number and not from the time, so a text whose rows choose
-// alike is told from a machine that is fast at the moment.
+// Where a model has experts, each pass reports how many it read. From this number, and not from the
+// time, the budget learns how much the text's rows share beyond the rows that were timed. So rows
+// that choose alike are not taken for a machine that is fast at the moment.
 //
 // A *plain pass* is one row of every member.
 //

@@ -35,16 +35,13 @@ static uint8_t hidden_wants(const fr_decoder *d) {
 
 // ---------------------------------------------------------------- propose
 
-// Candidates of all members together: what a pass has room for beside a chunk of a prompt.
-enum { CANDIDATES = FR_CANDIDATE_ROWS };
-
 static int wanted_nodes(const fr_decoder *d) { // that the user gave; 0: none
     return d->size.shape.n ? d->size.shape.n : d->size.nodes;
 }
 
 // Candidates of a member whose tree the budget does not size; texts with hooks need not fit together.
 static int share_of(const fr_decoder *d, int n_roots) {
-    return d->hook ? CANDIDATES : CANDIDATES / n_roots;
+    return d->hook ? FR_CANDIDATE_ROWS : FR_CANDIDATE_ROWS / n_roots;
 }
 
 // Whether the budget may say the size of its tree.
@@ -217,8 +214,8 @@ static int merge(ranked *by, int n, int room, float *score, int *from) {
 static int plan(const batch *b) {
     const fr_decoder_group *g = b->group;
     ranked by[FR_GROUP_MEMBERS];
-    float score[CANDIDATES];
-    int from[CANDIDATES], nodes[FR_GROUP_MEMBERS];
+    float score[FR_CANDIDATE_ROWS];
+    int from[FR_CANDIDATE_ROWS], nodes[FR_GROUP_MEMBERS];
     fr_budget_wish wish = {.score = score,
                            .n_roots = b->n_roots,
                            .n_readers = b->n - b->n_roots,
@@ -227,7 +224,7 @@ static int plan(const batch *b) {
                            .read_times = g->read_times,
                            .context = g->context};
     wish.settled = gather(b, by, &wish.extra);
-    wish.n = merge(by, b->n_roots, CANDIDATES - b->n_roots - wish.settled, score, from);
+    wish.n = merge(by, b->n_roots, FR_CANDIDATE_ROWS - b->n_roots - wish.settled, score, from);
     const fr_budget_answer answer = fr_budget_plan(&g->budget, &wish);
     for (int i = 0; i < b->n_roots; i++)
         nodes[i] = 1; // the root
@@ -336,12 +333,12 @@ static void make_prompts(const batch *b, int planned) {
 }
 
 static void make_rows(const batch *b, int planned) { // of prompts
-    int spare = CANDIDATES;
+    int spare = FR_CANDIDATE_ROWS;
     for (int i = 0; i < b->n_roots; i++)
         spare -= b->member[i]->tree.n;
     for (int i = 0; i < b->n_roots; i++) {
         fr_decoder *d = b->member[i];
-        make_candidates(d, d->hook ? CANDIDATES - d->tree.n : spare / (b->n_roots - i));
+        make_candidates(d, d->hook ? FR_CANDIDATE_ROWS - d->tree.n : spare / (b->n_roots - i));
         spare -= d->n_rows - d->tree.n;
     }
     make_prompts(b, planned);

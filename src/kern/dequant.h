@@ -1,8 +1,8 @@
 // dequant.h — quantized rows to f32: embedding rows, and the truth that tests compare with.
 //
 // The value of every element is a fixed f32 expression of what the block stores. d, m and dmin are
-// f16 (mxfp4's d a power of two), q the element's small integer, s and n the 6-bit (q6_k: 8-bit; q2_k: 4-bit) scale and
-// minimum of its sub-block:
+// f16 (mxfp4's d a power of two), q the element's small integer, s and n the 6-bit (q6_k: 8-bit;
+// q2_k: 4-bit) scale and minimum of its sub-block:
 //
 //     f32 f16 bf16            the value itself
 //     q4_0 q5_0 q8_0 iq4_nl   d · q        q4_0: 0..15 less 8, q5_0: 0..31 less 16, iq4_nl: table
@@ -15,8 +15,8 @@
 //                                          less 32, table
 //
 // Every product is exact in f32 (at most 24 significant bits, exponents far from the ends; mxfp4's
-// from 2^128 on are infinite); only the addition and the subtraction round, to nearest even. So any implementation of these formulas
-// without a fused multiply-add, and in fact with one too, gives the same bits.
+// from 2^128 on are infinite); only the addition and the subtraction round, to nearest even. So
+// any implementation of these formulas gives the same bits, also with a fused multiply-add.
 #ifndef FR_KERN_DEQUANT_H
 #define FR_KERN_DEQUANT_H
 #include "kern/qtype.h"

@@ -233,8 +233,8 @@ static void beside_a_text_that_is_read_a_token_is_worth_its_row(void **state) {
     assert_int_equal(fr_budget_choose(&p, &t, &p.read, 100), 1);
 }
 
-// A pass that is fast because its rows choose the same experts tells about the text, not about the
-// machine; a slow pass of as many experts as expected tells about the machine alone.
+// Where rows choose the same experts, the pass is fast because of the text, and the machine's drift
+// stays. Where a pass of the expected number of experts is slow, only the drift changes.
 static void what_a_text_shares_is_told_from_how_fast_the_machine_is(void **state) {
     (void)state;
     const fr_cost cost = {.n = 3,

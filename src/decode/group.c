@@ -6,9 +6,7 @@
 fr_cost fr_guessed_cost(const fr_model *m) {
     const fr_experts *e = &m->config.experts;
     const uint64_t head = m->head.panel_bytes * (uint64_t)m->head.n_panels;
-    int layers = 0;
-    for (int i = 0; i < m->config.n_layer; i++)
-        layers += m->config.plan[i].experts;
+    const int layers = fr_expert_layers(&m->config);
     if (!layers) return fr_cost_guess(0, 0, 0, 0);
     return fr_cost_guess(e->n, e->used, layers,
                          (double)m->expert_bytes / (double)(m->row_bytes - head));

@@ -62,6 +62,13 @@ static inline int fr_prefill_rows(const fr_config *c) {
     return c->experts.n ? FR_PREFILL_EXPERTS : FR_PREFILL_ROWS;
 }
 
+static inline int fr_expert_layers(const fr_config *c) { // layers with experts
+    int n = 0;
+    for (int i = 0; i < c->n_layer; i++)
+        n += c->plan[i].experts;
+    return n;
+}
+
 // Rows of a pass at most; a sequence has as many scratch slots.
 static inline int fr_most_rows(const fr_config *c) {
     return FR_CANDIDATE_ROWS + fr_prefill_rows(c);

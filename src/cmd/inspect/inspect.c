@@ -109,9 +109,7 @@ typedef struct experts_read {
 } experts_read;
 
 static experts_read experts_of(const fr_gguf *g, const fr_config *c) {
-    experts_read e = {.n = c->experts.n, .used = c->experts.used};
-    for (int i = 0; i < c->n_layer; i++)
-        e.layers += c->plan[i].experts;
+    experts_read e = {.n = c->experts.n, .used = c->experts.used, .layers = fr_expert_layers(c)};
     for (size_t i = 0; i < fr_gguf_n_tensors(g); i++) {
         const fr_gguf_tensor *t = fr_gguf_tensor_at(g, i);
         *(strstr(t->name, "_exps.") ? &e.all : &e.rest) += (double)t->bytes;
